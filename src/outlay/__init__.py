@@ -1,0 +1,1 @@
+"""Outlay spends research effort where it pays."""

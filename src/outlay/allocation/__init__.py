@@ -1,0 +1,1 @@
+"""Where effort goes next: the plan tree and the policies that walk it."""

@@ -1,0 +1,1 @@
+"""Benchmarks of the methods themselves, with published numbers to check against."""

@@ -1,0 +1,1 @@
+"""The command line; each module holds one command and is imported when it is called."""

@@ -1,0 +1,1 @@
+"""What keeps parallel research honest: confirmation, dead ends, ranking, stagnation, teams."""

@@ -1,0 +1,1 @@
+"""What an experiment is worth before it is run."""

@@ -1,0 +1,1 @@
+"""How work is carried out: workspaces, sandbox, the attempt process and the local pool."""

@@ -1,0 +1,180 @@
+"""What one child process is asked to do, and what it answers. Standard library only.
+
+The driver writes `job.json` into the job's folder and starts `outlay attempt RUN ID`; that process
+claims the job, carries it out and leaves `result.json`, written beside and renamed.
+An attempt's job has one subject. A measurement's job may have two (challenger and incumbent, or
+champion and baseline) and evaluates them in the order given.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+FORMAT = 1
+
+Status = Literal["done", "failed", "infrastructure"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A workspace to lay out, and what is run in it.
+
+    Attributes:
+        label: Short name for people, such as `n12`.
+        files: Hash of the manifest of the starting files in the object store.
+        swaps: Target path in the workspace to path in the workspace that is copied over it.
+        patches: Paths in the workspace of unified diffs, applied in order.
+        args: Appended to the evaluator's command.
+        env: Set for the evaluator.
+        config: Lever to option, passed to a Python callable.
+    """
+
+    label: str
+    files: str
+    swaps: dict[str, str] = field(default_factory=dict)
+    patches: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    config: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One child process's work.
+
+    Attributes:
+        id: `a12.1` is the first try of attempt 12, `m3.2` the second of measurement 3.
+        token: Random text that marks every process of this job in its environment.
+        folder: The job's own folder, absolute.
+        objects: The run's object store, absolute.
+        subjects: Workspaces.
+        agent: Command run in subject 0 before it is evaluated; empty for levers.
+        agent_text: Text given to the agent (plan, outcome, dead ends) as `PLAN.md` outside the
+            workspace, named in `OUTLAY_PLAN`.
+        command: Evaluator; `{seed}` is replaced.
+        function: `module:name` in place of a command.
+        check: Correctness command; empty for none.
+        runs: Pairs (subject, seed) in the order to evaluate; seed `None` where there is none.
+        metric: Name of the metric.
+        source, line, secondary, low, high: As in `outlay.task.Metric`.
+        seconds: Limit of the whole job.
+        memory: Limit of the resident bytes of its process tree.
+        output: Bytes of output kept.
+        environment: Environment of the child, complete (already by allow-list).
+        editable, protected, hidden: Globs relative to the workspace.
+        data: Absolute path to path in the workspace, linked or mounted read-only.
+        read, network, gpu: Widening of the sandbox.
+        exclusive: Lock file held around each evaluation, or `None`.
+        keep: Whether the laid-out workspace stays after the result was written.
+    """
+
+    id: str
+    token: str
+    folder: str
+    objects: str
+    subjects: tuple[Subject, ...]
+    runs: tuple[tuple[int, int | None], ...]
+    metric: str
+    command: tuple[str, ...] = ()
+    function: str | None = None
+    check: tuple[str, ...] = ()
+    agent: tuple[str, ...] = ()
+    agent_text: str = ""
+    source: str = "stdout"
+    line: str = "only"
+    secondary: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    seconds: float | None = None
+    memory: int | None = None
+    output: int = 10_000_000
+    environment: dict[str, str] = field(default_factory=dict)
+    editable: tuple[str, ...] = ("**",)
+    protected: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    data: dict[str, str] = field(default_factory=dict)
+    read: tuple[str, ...] = ()
+    network: bool = False
+    gpu: bool = False
+    exclusive: str | None = None
+    keep: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """One evaluation: a value, or the fault that kept it from being one."""
+
+    subject: int
+    seed: int | None
+    value: float | None
+    seconds: float
+    metrics: dict[str, float] = field(default_factory=dict)
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a job answers.
+
+    Attributes:
+        id: The job.
+        status: `done` if every run has a value; `failed` for a fault of the work; and
+            `infrastructure` for one of the machine (out of memory of the host, full disk).
+        reason: One word: `timeout`, `memory`, `crash`, `metric`, `check`, `protected`, `patch`,
+            `agent`, `disk`, `ended`; empty when done.
+        detail: One line for people.
+        runs: Evaluations that took place.
+        seconds: Wall clock of the work, charged.
+        files: Manifest hash of subject 0 when its work was done; empty if unknown.
+        sandbox: How the process tree was held: `bwrap`, `unshare`, `subreaper`.
+        peak_memory: Largest resident bytes seen.
+        tokens_in, tokens_cached, tokens_out, usd: What an agent used.
+    """
+
+    id: str
+    status: Status
+    reason: str = ""
+    detail: str = ""
+    runs: tuple[Evaluated, ...] = ()
+    seconds: float = 0.0
+    files: str = ""
+    sandbox: str = ""
+    peak_memory: int = 0
+    tokens_in: int = 0
+    tokens_cached: int = 0
+    tokens_out: int = 0
+    usd: float = 0.0
+
+
+def to_json(record: Job | Result) -> str:
+    """Return the record as one JSON text."""
+    return json.dumps({"format": FORMAT, **asdict(record)}, allow_nan=False)
+
+
+def job_from_json(text: str) -> Job:
+    """Return the job written by `to_json`; raises `ValueError` for another format."""
+    fields = _checked(text)
+    fields["subjects"] = tuple(
+        Subject(**{**s, "patches": tuple(s["patches"]), "args": tuple(s["args"])})
+        for s in fields["subjects"]
+    )
+    fields["runs"] = tuple((subject, seed) for subject, seed in fields["runs"])
+    arguments: Any = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
+    return Job(**arguments)
+
+
+def result_from_json(text: str) -> Result:
+    """Return the result written by `to_json`; raises `ValueError` for another format."""
+    fields = _checked(text)
+    fields["runs"] = tuple(Evaluated(**run) for run in fields["runs"])
+    return Result(**fields)
+
+
+def _checked(text: str) -> Any:
+    fields: Any = json.loads(text)
+    found = fields.pop("format", None) if isinstance(fields, dict) else None
+    if found != FORMAT:
+        raise ValueError(f"record of format {found!r}, this Outlay reads {FORMAT}")
+    return fields

@@ -1,0 +1,1 @@
+"""Response surfaces: what every combination of components would do."""
