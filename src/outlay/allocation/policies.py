@@ -160,16 +160,19 @@ class Linear:
     """AutoResearch: go on from the incumbent, keep what scores better, never reflect.
 
     A failure or a worse score leaves the incumbent as it was; a tie keeps the earlier one.
-    Attempts in flight do not hold the next one up.
+    Attempts in flight do not hold the next one up. A child that was just made is executed.
     """
 
     def move(self, tree: Tree, situation: Situation) -> Move | None:
         """Return the next action."""
         if tree.root.status == "open":
             return Move("execute", tree.root)
-        if tree.root.status == "running" or situation.incumbent.exhausted:
+        incumbent = situation.incumbent
+        if incumbent.children and incumbent.children[-1].status == "open":
+            return Move("execute", incumbent.children[-1])
+        if tree.root.status == "running" or incumbent.exhausted:
             return None
-        return Move("continue", situation.incumbent)
+        return Move("continue", incumbent)
 
 
 class Single:

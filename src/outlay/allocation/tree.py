@@ -1,12 +1,11 @@
 """The plan tree with its branch statistics, kept up to date in time proportional to the depth.
 
 Counts that the walk needs are kept on every node for its whole subtree, so that one decision never
-scans the tree. Pruned and failed subtrees are left out of all of them.
+scans the tree. Pruned and failed nodes are left out of all of them.
 """
 
 from __future__ import annotations
 
-from bisect import insort
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ class Node:
         pruned: Left out of later selection and of the means.
         exhausted: A reflection on it yielded fewer children than asked.
         visible: Children that the walk may enter, by number: neither pruned, failed nor in flight.
+        visible_plans: How many of those count towards `m`: all but the `continue` children.
         total: Sum of rewards over retained scored nodes of the subtree, itself included.
         count: Number of those.
         unsettled: Nodes of the subtree that are still to be executed.
@@ -58,6 +58,7 @@ class Node:
         "total",
         "unsettled",
         "visible",
+        "visible_plans",
     )
 
     def __init__(self, number: int, parent: Node | None, proposal: Child | None) -> None:
@@ -72,7 +73,8 @@ class Node:
         self.pruned = False
         self.exhausted = False
         self.children: list[Node] = []
-        self.visible: list[Node] = []
+        self.visible: dict[int, Node] = {}
+        self.visible_plans = 0
         self.total = 0.0
         self.count = 0
         self.unsettled = 0
@@ -91,9 +93,9 @@ class Node:
         return 1.0 if self.proposal is None else self.proposal.prior
 
     @property
-    def is_visible(self) -> bool:
-        """Whether a walk may enter the node."""
-        return self.status in ("open", "scored") and not self.pruned
+    def counts_as_plan(self) -> bool:
+        """Whether the node counts towards its parent's `m`."""
+        return self.proposal is None or self.proposal.kind == "plan"
 
     def path(self) -> Iterator[Node]:
         """Yield the node, its parent, and so on up to the root."""
@@ -130,8 +132,7 @@ class Tree:
             raise ValueError(f"node {proposal.node} proposed, the next one is {len(self.nodes)}")
         node = Node(proposal.node, parent, proposal)
         parent.children.append(node)
-        if parent.is_visible or parent.status == "failed":
-            parent.visible.append(node)
+        self._show(node)
         self._append(node)
         return node
 
@@ -158,8 +159,7 @@ class Tree:
             node.pruned = True
         else:
             self._back_up(node, reward)
-            if parent is not None:
-                insort(parent.visible, node, key=_number)
+            self._show(node)
         self._refresh(node)
 
     def settle_without_score(self, node: Node, status: Literal["failed", "lost"]) -> None:
@@ -196,9 +196,15 @@ class Tree:
             above.total += reward
             above.count += 1
 
+    def _show(self, node: Node) -> None:
+        if node.parent is not None:
+            node.parent.visible[node.id] = node
+            node.parent.visible_plans += node.counts_as_plan
+
     def _hide(self, node: Node) -> None:
-        if node.parent is not None and node in node.parent.visible:
-            node.parent.visible.remove(node)
+        if node.parent is not None:
+            del node.parent.visible[node.id]
+            node.parent.visible_plans -= node.counts_as_plan
 
     def _falls_short(self, reward: float, parent: Node) -> bool:
         value = parent.value
@@ -214,14 +220,10 @@ class Tree:
             node.status == "scored"
             and not node.pruned
             and not node.exhausted
-            and len(node.visible) < self.children
+            and node.visible_plans < self.children
         )
         if now != node.self_actionable:
             node.self_actionable = now
             step = 1 if now else -1
             for above in node.path():
                 above.actionable += step
-
-
-def _number(node: Node) -> int:
-    return node.id
