@@ -138,6 +138,10 @@ class Ticked(Event, frozen=True):
     """The driver was alive; carries nothing but its row's clock."""
 
 
+class StopRequested(Event, frozen=True):
+    """The user asked to start nothing new and to finish."""
+
+
 class MeasurementLaunched(Event, frozen=True):
     """A batch of evaluations outside an attempt begins.
 
@@ -161,12 +165,24 @@ class MeasurementLaunched(Event, frozen=True):
 
 
 class MeasurementSettled(Event, frozen=True):
-    """A try of a measurement ended."""
+    """A try of a measurement ended.
+
+    Attributes:
+        work: Which measurement.
+        trial: Which try of it.
+        outcome: How it ended.
+        reason: One word for a failure.
+        detail: One line for people.
+        evaluations: What was measured, checks last.
+        charge: What it used.
+        sandbox: How its process tree was held.
+    """
 
     work: str
     trial: int
     outcome: Outcome
     reason: str = ""
+    detail: str = ""
     evaluations: tuple[Evaluation, ...] = ()
     charge: Charge = NOTHING
     sandbox: str = ""
@@ -266,6 +282,7 @@ AnyEvent = (
     | SittingStarted
     | BudgetChanged
     | Ticked
+    | StopRequested
     | MeasurementLaunched
     | MeasurementSettled
     | ScaleFixed
