@@ -243,7 +243,7 @@ def next_move(state: State, elapsed: float) -> Move | None:
         remaining=state.ledger.remaining_ratio(state.budget, elapsed),
         incumbent=state.incumbent,
         attempts=state.attempts,
-        random=Random(f"{seed}/{state.decisions}/walk"),
+        random=Random(f"{seed}/{state.decisions}/walk"),  # noqa: S311 - a draw, not a secret
     )
     return by_name(state.task.search.policy).move(state.tree, situation)
 

@@ -7,18 +7,18 @@ Only the driver writes the store. What it decides is in `outlay.decision`, what 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from outlay import events
 from outlay.decision import affordable_rest, decide, follow
-from outlay.execution.job import Result
 from outlay.jobs import job_for, job_id, settle_attempt, settle_measurement, token
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from outlay.events import AnyEvent, Entry
-    from outlay.execution.job import Job
+    from outlay.execution.job import Result
+    from outlay.execution.pool import Engine
     from outlay.jobs import Launch, Place
     from outlay.state import State
     from outlay.store import Store
@@ -28,26 +28,6 @@ TICK = 10.0
 
 PATIENCE = 0.2
 """Seconds that the driver waits for a result before it looks at signals and requests again."""
-
-
-class Engine(Protocol):
-    """Carries jobs out.
-
-    `start` returns at once. `wait` returns the results that came in, after at most `timeout`
-    seconds; each job started or adopted gets exactly one result, even if its process died.
-    """
-
-    def start(self, job: Job) -> None:
-        """Begin the job."""
-
-    def adopt(self, job_id: str, token: str) -> None:
-        """Take over a job that an earlier driver started, whatever became of it."""
-
-    def wait(self, timeout: float) -> list[Result]:
-        """Return what came in."""
-
-    def end(self, job_id: str) -> None:
-        """End the job's whole process tree; its result says `ended` unless it was faster."""
 
 
 class Driver:
@@ -176,7 +156,7 @@ class Driver:
             event = settle_attempt(self.state, launch, result, cut=cut)
         else:
             event = settle_measurement(self.state, launch, result)
-        step = [event]
+        step: list[AnyEvent] = [event]
         self.state.apply(event, elapsed)
         while (event_after := follow(self.state)) is not None:
             self.state.apply(event_after, elapsed)

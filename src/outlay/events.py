@@ -45,13 +45,6 @@ class Evaluation(Record, frozen=True):
     role: str = ""
 
 
-class Edit(Record, frozen=True):
-    """One search/replace edit of a plan; `search` occurs exactly once."""
-
-    search: str
-    replace: str
-
-
 class Child(Record, frozen=True):
     """A proposed plan: how it differs from its parent, and what is expected of it.
 
@@ -62,8 +55,6 @@ class Child(Record, frozen=True):
         axis: What the modification is about; `None` keeps it out of the dead-end registry.
         direction: Which way along the axis.
         prior: Probability, written before the run, that it improves on its parent.
-        edits: How the parent's plan becomes this one.
-        summary: The text of `changes.md`.
         hypothesis: What is thought to be true.
         rationale: Why.
         risks: What may go wrong.
@@ -75,8 +66,6 @@ class Child(Record, frozen=True):
     axis: str | None = None
     direction: str | None = None
     prior: float = 0.5
-    edits: tuple[Edit, ...] = ()
-    summary: str = ""
     hypothesis: str = ""
     rationale: str = ""
     risks: str = ""

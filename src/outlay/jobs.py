@@ -1,4 +1,4 @@
-"""From a launch to the job that carries it out, and from its result to the event that settles it."""
+"""From a launch to the job that carries it out, and from its result to the event it settles in."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from outlay import events
-from outlay.agents.plans import brief
-from outlay.agents.subject import Parts, parts
+from outlay.agents.brief import brief
+from outlay.agents.subject import subject
 from outlay.budget import Charge
 from outlay.execution.job import Evaluated, Job, Result, Subject
 from outlay.state import LOST_TRIES
@@ -18,8 +18,12 @@ from outlay.state import LOST_TRIES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from outlay.events import AttemptLaunched, AttemptSettled
-    from outlay.events import MeasurementLaunched, MeasurementSettled
+    from outlay.events import (
+        AttemptLaunched,
+        AttemptSettled,
+        MeasurementLaunched,
+        MeasurementSettled,
+    )
     from outlay.state import State
 
 Launch = events.AttemptLaunched | events.MeasurementLaunched
@@ -163,16 +167,8 @@ def _subject(state: State, number: int, *, before: bool = False) -> Subject:
         origin = node.parent if before else node
         files = state.files.get(origin.id) if origin is not None else None
         return Subject(label=f"n{number}", files=files or _start(state))
-    config = state.configuration(node)
-    found: Parts = parts(state.task.levers, config)
-    return Subject(
-        label=f"n{number}",
-        files=_start(state),
-        swaps=found.swaps,
-        patches=found.patches,
-        args=found.args,
-        env=found.env,
-        config=config,
+    return subject(
+        state.task.levers, state.configuration(node), label=f"n{number}", files=_start(state)
     )
 
 
@@ -233,12 +229,13 @@ def settle_measurement(
 def _outcome(state: State, launch: Launch, result: Result) -> events.Outcome:
     if result.status == "done":
         return "scored"
-    if result.status == "failed" and result.reason != "ended":
+    if result.reason == "ended":
+        return "interrupted"
+    if result.status == "failed":
         return "failed"
-    lost = state.works[work_of(launch)].lost + 1
-    if lost >= LOST_TRIES:
+    if state.works[work_of(launch)].lost + 1 >= LOST_TRIES:
         return "lost"
-    return "interrupted" if result.reason == "ended" else "infrastructure"
+    return "interrupted" if result.reason == "host" else "infrastructure"
 
 
 def _evaluations(

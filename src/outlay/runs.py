@@ -1,8 +1,8 @@
 """Starting a run, taking it up again, and the folders that it owns.
 
-    .outlay/              beside the task, ignored by git
-    ├── store.db          the events of every run
-    └── runs/NAME/        objects, jobs, the plan tree as files, the report
+.outlay/              beside the task, ignored by git
+├── store.db          the events of every run
+└── runs/NAME/        objects, jobs, the plan tree as files, the report
 """
 
 from __future__ import annotations
@@ -137,9 +137,7 @@ def _worth_nothing(state: State) -> bool:
     return state.started is None or (ended and not state.attempts)
 
 
-def _refuse_difference(
-    state: State, task: Task, run: str, settings: Settings, files: str
-) -> None:
+def _refuse_difference(state: State, task: Task, run: str, settings: Settings, files: str) -> None:
     started = state.started
     if started is None:
         return
@@ -183,5 +181,3 @@ def _unequal(then: Any, now: Any, key: str) -> list[tuple[str, Any, Any]]:
 def _shown(value: Any) -> str:
     text = json.dumps(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-

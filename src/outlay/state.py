@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 from outlay import events
 from outlay.agents.effects import Effects
@@ -22,7 +22,7 @@ from outlay.coordination.interactions import Interactions, reopened
 from outlay.task import from_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from outlay.allocation.tree import Node
     from outlay.events import AnyEvent, AttemptLaunched, Entry, Evaluation, MeasurementLaunched
@@ -45,7 +45,8 @@ class Work:
     Attributes:
         launch: The event of its latest try.
         in_flight: Whether that try still runs, as far as the log knows.
-        lost: Tries that ended without an outcome.
+        lost: Tries that died or met a fault of the machine; those that were asked to end, or
+            never began, do not count.
     """
 
     launch: AttemptLaunched | MeasurementLaunched
@@ -164,7 +165,7 @@ class State:
         return [w for w in self.works.values() if w.in_flight and isinstance(w.launch, kind)]
 
     def long_duration(self) -> float:
-        """Return the 90th percentile of the latest attempts' seconds, before any the baseline's."""
+        """Return the 90th percentile of the latest attempts' seconds; at first, the baseline's."""
         if not self._durations:
             return self.baseline_seconds * len(self.task.seeds.selection)
         ordered = sorted(self._durations)
@@ -266,17 +267,19 @@ class State:
             self.works[work] = Work(launch=launch)
         self.ledger.reserve(work, reserve)
 
-    def _settle(self, work: str, kind: Kind, charge: Charge, outcome: events.Outcome) -> None:
-        self.ledger.settle(work, kind, charge)
-        if outcome in ("interrupted", "infrastructure"):
+    def _settle(
+        self, work: str, kind: Kind, event: events.AttemptSettled | events.MeasurementSettled
+    ) -> None:
+        self.ledger.settle(work, kind, event.charge)
+        if event.outcome in ("interrupted", "infrastructure"):
             self.works[work].in_flight = False
-            self.works[work].lost += 1
+            self.works[work].lost += event.reason != "ended"
         else:
             del self.works[work]
 
     def _measurement_settled(self, event: events.MeasurementSettled) -> None:
         launch = self.works[event.work].launch
-        self._settle(event.work, "measurement", event.charge, event.outcome)
+        self._settle(event.work, "measurement", event)
         if event.outcome in ("interrupted", "infrastructure"):
             return
         for evaluation in event.evaluations:
@@ -333,7 +336,7 @@ class State:
             self.tree.exhaust(parent)
 
     def _attempt_settled(self, event: events.AttemptSettled) -> None:
-        self._settle(f"a{event.attempt}", "execution", event.charge, event.outcome)
+        self._settle(f"a{event.attempt}", "execution", event)
         node = self.tree.nodes[self.nodes[event.attempt]]
         if event.outcome == "scored":
             self._durations.append(event.charge.seconds)
@@ -436,7 +439,7 @@ _PURPOSES = {
     "final": State._final_measured,
 }
 
-_HANDLERS = {
+_HANDLERS: dict[type, Callable[[State, Any], None]] = {
     events.RunStarted: State._run_started,
     events.SittingStarted: State._sitting_started,
     events.BudgetChanged: State._budget_changed,

@@ -42,7 +42,9 @@ def plan(task: Task, config: Mapping[str, str], hypothesis: str) -> str:
         "## How it is measured": _measured(task),
         "## Commands": _commands(task, tuple(arg for o in options for arg in o.args)),
     }
-    return "\n\n".join("\n\n".join([k, "\n".join(v)]) if v else k for k, v in sections.items()) + "\n"
+    return (
+        "\n\n".join("\n\n".join([k, "\n".join(v)]) if v else k for k, v in sections.items()) + "\n"
+    )
 
 
 def edits_between(parent: str, child: str) -> tuple[Edit, ...]:
@@ -81,13 +83,15 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
 def modification(parent: str, child: str) -> str:
     """Return the text of `diff.py`, a program that writes the child's plan from the parent's."""
     edits = edits_between(parent, child)
-    literals = "".join(f"    ({ascii(e.search)}, {ascii(e.replace)}),\n" for e in edits)
+    literals = "".join(f"    ({e.search!a}, {e.replace!a}),\n" for e in edits)
     return _TEMPLATE.replace("    # EDITS\n", literals)
 
 
 def changes_text(task: Task, parent: Mapping[str, str], proposal: Proposal) -> str:
     """Return `changes.md`: what the child does differently, one line a lever."""
-    before = {lever.name: o for lever, o in zip(task.levers, chosen(task.levers, parent), strict=True)}
+    before = {
+        lever.name: o for lever, o in zip(task.levers, chosen(task.levers, parent), strict=True)
+    }
     after = {
         lever.name: o
         for lever, o in zip(task.levers, chosen(task.levers, proposal.config), strict=True)

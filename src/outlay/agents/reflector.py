@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from outlay.agents.levers import Proposal, propose
-from outlay.agents.plans import edits_for, summary
 from outlay.events import Child, Reflected
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ def reflect(state: State, node: Node, asked: int) -> Reflected:
     """Return up to `asked` new plans below the node; fewer mark it exhausted, with the reason."""
     proposals = _proposals(state, node, asked)
     children = tuple(
-        _child(state, proposal, node, place, "plan")
+        _child(proposal, place, "plan")
         for place, proposal in enumerate(proposals, len(state.tree.nodes))
     )
     reason = "" if len(children) == asked else _why_fewer(state)
@@ -35,7 +34,7 @@ def go_on(state: State, node: Node) -> Reflected:
         child = Child(node=number, kind="continue")
         return Reflected(node=node.id, asked=1, children=(child,))
     children = tuple(
-        _child(state, proposal, node, number, "continue") for proposal in _proposals(state, node, 1)
+        _child(proposal, number, "continue") for proposal in _proposals(state, node, 1)
     )
     reason = "" if children else _why_fewer(state)
     return Reflected(node=node.id, asked=1, children=children, reason=reason)
@@ -56,10 +55,7 @@ def _proposals(state: State, node: Node, asked: int) -> list[Proposal]:
     )
 
 
-def _child(
-    state: State, proposal: Proposal, parent: Node, number: int, kind: Literal["plan", "continue"]
-) -> Child:
-    before = state.configuration(parent)
+def _child(proposal: Proposal, number: int, kind: Literal["plan", "continue"]) -> Child:
     return Child(
         node=number,
         kind=kind,
@@ -67,8 +63,6 @@ def _child(
         axis=proposal.axis,
         direction=proposal.direction,
         prior=proposal.prior,
-        edits=edits_for(state.task.levers, before, proposal.config),
-        summary=summary(before, proposal),
         hypothesis=proposal.hypothesis,
         rationale=proposal.rationale,
         risks=proposal.risks,

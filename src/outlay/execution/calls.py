@@ -58,7 +58,7 @@ class Calls:
         """Report a job of an earlier driver as ended: it died with that driver."""
         self._results.append(Result(id=job_id, status="infrastructure", reason="ended"))
 
-    def wait(self, timeout: float) -> list[Result]:
+    def wait(self, timeout: float | None) -> list[Result]:
         """Return the results since the last call."""
         found, self._results = self._results, []
         return found
@@ -66,12 +66,17 @@ class Calls:
     def end(self, job_id: str) -> None:
         """Do nothing: a job is over before anyone can ask."""
 
+    def close(self) -> None:
+        """Do nothing, for the same reason."""
+
     def _evaluate(self, job: Job, subject: int, seed: int | None) -> Evaluated:
         began = self._clock()
-        value, metrics, fault = None, {}, ""
+        value: float | None = None
+        metrics: dict[str, float] = {}
+        fault = ""
         try:
             value, metrics = _read(job, self._function(dict(job.subjects[subject].config), seed))
-        except Exception as error:  # noqa: BLE001 - the user's code may raise anything
+        except Exception as error:
             fault = f"{type(error).__name__}: {error}"
         return Evaluated(
             subject=subject,
@@ -90,7 +95,9 @@ def _read(job: Job, returned: float | Mapping[str, float]) -> tuple[float, dict[
     else:
         named = dict(returned)
     if job.metric not in named:
-        raise ValueError(f"found no {job.metric!r} among {', '.join(map(repr, named)) or 'nothing'}")
+        raise ValueError(
+            f"found no {job.metric!r} among {', '.join(map(repr, named)) or 'nothing'}"
+        )
     value = float(named[job.metric])
     low = -float("inf") if job.low is None else job.low
     high = float("inf") if job.high is None else job.high
