@@ -153,7 +153,7 @@ def _attempts(view: View) -> tuple[list[svg.Dot], list[svg.Level]]:
         raw.append(svg.Level(k - 1, k, best))
         if node.score is not None and state.oriented(node.score) > state.oriented(best):
             best = node.score
-    return dots, [*raw[1:], svg.Level(len(dots), len(dots), best)]
+    return dots, [*raw, svg.Level(len(dots), len(dots), best)]
 
 
 def _stretches(found: History) -> Iterator[tuple[int, int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from outlay.summary import difference, standing
@@ -25,8 +26,13 @@ def signed(value: float | None) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Return the interval's limits in words."""
-    return "interval unknown" if low is None or high is None else f"{low:.4g} to {high:.4g}"
+    """Return the interval's limits in words, to two digits of its width."""
+    if low is None or high is None:
+        return "interval unknown"
+    if high - low <= 1e-9 * abs(low) or high - low < 1e-300:
+        return f"{low:.4g} to {high:.4g}"
+    places = min(max(1 - math.floor(math.log10(high - low)), 0), 12)
+    return f"{low:.{places}f} to {high:.{places}f}"
 
 
 def duration(seconds: float) -> str:
@@ -158,9 +164,8 @@ def _verdict(state: State, found: Estimate) -> str:
     sides = [standing(state, node).fresh for node in (state.contest.champion, state.baseline)]
     levels = " against ".join(number(side.mean) for side in sides if side is not None)
     measured = (
-        f"{metric} {levels} on {found.n} fresh seeds, a paired difference of "
-        f"{signed(found.mean)} (95 % interval {interval(found.low, found.high)}; positive is "
-        f"better, and for {metric} {better(state)})"
+        f"{metric} {levels} on {found.n} fresh seeds ({better(state)}), a paired gain of "
+        f"{signed(found.mean)} (95 % interval {interval(found.low, found.high)})"
     )
     if found.low is not None and found.low > 0:
         return f"beats the baseline: {measured}."
