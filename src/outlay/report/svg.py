@@ -85,7 +85,8 @@ def outline(lines: Sequence[Line]) -> str:
 def _outline_row(line: Line, x: float, y: float) -> str:
     return (
         f'<circle class="{escape(line.mark)}" cx="{x:.1f}" cy="{y:.0f}" r="5"/>'
-        f'<text class="{escape(line.mark)}" x="{x + 12:.1f}" y="{y + 4:.0f}"><tspan class="name">{escape(line.name)}</tspan>'
+        f'<text class="{escape(line.mark)}" x="{x + 12:.1f}" y="{y + 4:.0f}">'
+        f'<tspan class="name">{escape(line.name)}</tspan>'
         f'<tspan class="value" dx="6">{escape(line.value)}</tspan>'
         f'<tspan dx="6">{escape(line.text)}</tspan></text>'
     )
