@@ -125,8 +125,10 @@ def _run_text(found: Found) -> str:
         "",
         text_tree(list(tree_lines(state, keep))),
         "",
-        (f"{state.attempts} attempts, {duration(spent.seconds)} of work, "
-        f"{spent.tokens:,.0f} tokens, {spent.usd:.2f} USD"),
+        (
+            f"{state.attempts} attempts, {duration(spent.seconds)} of work, "
+            f"{spent.tokens:,.0f} tokens, {spent.usd:.2f} USD"
+        ),
     ]
     return "\n".join(lines)
 
