@@ -6,6 +6,7 @@ import random
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from outlay import events, runs
 from outlay.driver import Driver
@@ -13,7 +14,6 @@ from outlay.events import Entry
 from outlay.execution.calls import Calls
 from outlay.execution.pool import LocalPool
 from outlay.sqlite_store import SqliteStore
-from outlay.state import State
 from outlay.store import MemoryStore
 from outlay.task import (
     Budget,
@@ -28,6 +28,9 @@ from outlay.task import (
     Workspace,
     to_json,
 )
+
+if TYPE_CHECKING:
+    from outlay.state import State
 
 NASTY = "<script>alert(1)</script>"
 GAINS = {"depth": (0.0, 0.03, 0.01), "scale": (0.0, 0.02), "optimizer": (0.0, 0.05, -0.2)}

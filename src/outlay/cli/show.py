@@ -16,7 +16,16 @@ from outlay.report.attempt_cards import command_lines
 from outlay.report.outline import telling
 from outlay.report.programs import node_of
 from outlay.report.tree_cards import text_tree, tree_lines
-from outlay.report.words import duration, finding, interval, number, settings, signed, status
+from outlay.report.words import (
+    duration,
+    finding,
+    interval,
+    many,
+    number,
+    settings,
+    signed,
+    status,
+)
 from outlay.summary import Summary, summarise
 
 if TYPE_CHECKING:
@@ -126,7 +135,7 @@ def _run_text(found: Found) -> str:
         text_tree(list(tree_lines(state, keep))),
         "",
         (
-            f"{state.attempts} attempts, {duration(spent.seconds)} of work, "
+            f"{many(state.attempts, 'attempt')}, {duration(spent.seconds)} of work, "
             f"{spent.tokens:,.0f} tokens, {spent.usd:.2f} USD"
         ),
     ]
@@ -178,7 +187,7 @@ def _node_text(state: State, view: NodeView) -> str:
     for judged in view.judged:
         verdict = "promoted" if judged.promoted else "rejected"
         gain = f"{signed(judged.estimate)} ({interval(judged.low, judged.high)})"
-        lines.append(f"{verdict} after {judged.pairs} pairs, gain {gain}: {judged.reason}")
+        lines.append(f"{verdict} after {many(judged.pairs, 'pair')}, gain {gain}: {judged.reason}")
     lines += ["", view.plan.rstrip()]
     lines += ["", "end of its output:", view.log] if view.log else []
     return "\n".join(lines)

@@ -10,6 +10,7 @@ from outlay.report.markdown import fenced, plain
 from outlay.report.words import (
     finding,
     interval,
+    many,
     node_name,
     number,
     off_baseline,
@@ -61,8 +62,8 @@ def _scores(state: State, node: int) -> str:
             event = found.event
             verdict = "promoted" if event.promoted else "rejected"
             lines.append(
-                f"- {verdict} against {node_name(state, found.incumbent)} after {event.pairs} "
-                f"fresh pairs: gain {signed(event.estimate)} ({interval(event.low, event.high)})"
+                f"- {verdict} against {node_name(state, found.incumbent)} after "
+                f"{many(event.pairs, 'fresh pair')}: gain {signed(event.estimate)} ({interval(event.low, event.high)})"
             )
     if node != state.contest.champion:
         lines.append(f"- not the champion, which is {node_name(state, state.contest.champion)}")
