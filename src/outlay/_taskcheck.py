@@ -182,9 +182,7 @@ def _paths(task: Task, fault: Fault) -> None:
         fault.missing("task.workspace", "a folder")
     for key in ("editable", "protected", "hidden", "data"):
         for path in getattr(workspace, key):
-            fault.unless_inside(f"task.{key}", path if key == "data" else f"x/{path}")
-            if path.startswith("/"):
-                fault.value(f"task.{key}", path, _INSIDE)
+            fault.unless_inside(f"task.{key}", path)
     if not workspace.editable:
         fault.value("task.editable", [], "at least one path or glob")
     explicit = workspace.editable != ("**",)
