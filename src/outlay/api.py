@@ -10,7 +10,7 @@ from outlay import taskfile
 from outlay.execution.job import Evaluated, Job, Result
 from outlay.run import Run
 from outlay.runs import Settings, default_store, run_folder
-from outlay.session import quiet, sitting
+from outlay.session import quiet, refuse_agent, sitting
 from outlay.task import Task, check
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def search(
     place = _store_of(task, loaded, store, in_memory=evaluate is not None)
     name = run or loaded.name
     settings = Settings(seed=seed, agent=agent, workers=1 if evaluate else workers)
+    refuse_agent(loaded, settings)
     with sitting(
         loaded, name, settings, store=place, function=evaluate, on_step=on_step
     ) as driver:
@@ -133,13 +134,15 @@ class Study:
         workers: int = 1,
     ) -> None:
         loaded = _loaded(task)
+        settings = Settings(seed=seed, workers=workers)
+        refuse_agent(loaded, settings)
         self.name = run or loaded.name
         self._store = Path(store) if store is not None else None
         self._desk = _Desk()
         self._context = sitting(
             loaded,
             self.name,
-            Settings(seed=seed, workers=workers),
+            settings,
             store=self._store,
             engine=self._desk,
         )

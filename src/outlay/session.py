@@ -57,10 +57,9 @@ def sitting(
         on_step: Called after each recorded step.
 
     Raises:
-        InputError: The run differs from what it was, or the agent lacks something.
+        InputError: The run differs from what it was.
         StoreError: The store is locked, newer, or out of reach.
     """
-    refuse_agent(task, settings)
     with MemoryStore() if store is None else _file_store(store) as opened:
         folder = None if store is None else run_folder(store, run)
         keeps_files = folder is not None and function is None and engine is None

@@ -94,7 +94,11 @@ class State:
         values: Metric by (node, seed), wherever one was measured.
         final: The final measurement's evaluations since the run was last open.
         finals: Final measurements taken up before those.
+        baseline_fault: Why the baseline has no score.
+        baseline_seconds: Mean seconds of one evaluation of it.
+        repeat_differs: Whether one seed gave two values.
         problems: What the baseline's checks found, one line each.
+        reward: From metric to reward, once the baseline is known.
         stopping: Whether the user asked to start nothing new.
         ended: How the run ended, `None` while it is open.
     """
@@ -119,6 +123,7 @@ class State:
         self.problems: list[str] = []
         self.baseline_fault: events.MeasurementSettled | None = None
         self.baseline_seconds = 0.0
+        self.repeat_differs = False
         self.reward: Reward | None = None
         self.stopping = False
         self.ended: events.RunEnded | None = None
@@ -299,8 +304,11 @@ class State:
         self.baseline_seconds = fmean(e.seconds for e in plain)
         first = self.baseline_values.get(self.task.seeds.selection[0])
         for check in event.evaluations:
-            if check.role and self.task.evaluator.noise == "seed" and check.value != first:
-                self.problems.append(_PROBLEMS[check.role].format(found=check.value, first=first))
+            if check.role and check.value != first:
+                self.repeat_differs |= check.role == "repeat"
+                if self.task.evaluator.noise == "seed":
+                    text = _PROBLEMS[check.role]
+                    self.problems.append(text.format(found=check.value, first=first))
 
     def _pair_measured(
         self, event: events.MeasurementSettled, launch: events.MeasurementLaunched
