@@ -4,7 +4,6 @@ import itertools
 import os
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,9 +16,10 @@ from outlay.execution.pool import LocalPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 KINDS = [kind for kind in sandbox.KINDS if sandbox.works(kind)]
-SCORE = 'print(\'{"score": 0.5}\')'
+SCORE = "print('{\"score\": 0.5}')"
 
 
 class Lab:

@@ -96,7 +96,9 @@ for _ in range(4):
 time.sleep(0.5)
 """
     assert lab.run(lab.job(script + SCORED, memory=150_000_000)).status == "done"
-    script = script.replace("        time.sleep", "        own = b'y' * 60_000_000\n        time.sleep")
+    script = script.replace(
+        "        time.sleep", "        own = b'y' * 60_000_000\n        time.sleep"
+    )
     result = lab.run(lab.job(script + SCORED, memory=150_000_000))
     assert result.reason == "memory"
 

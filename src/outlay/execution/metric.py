@@ -193,7 +193,9 @@ def _check_range(rule: Rule, value: float) -> None:
 
 
 def _plain(found: Any) -> str:
-    return json.dumps(found, default=lambda pairs: pairs.values)
+    if isinstance(found, _Pairs):
+        return "an object"
+    return "a list" if isinstance(found, list) else json.dumps(found)
 
 
 def _shown(text: str) -> str:
