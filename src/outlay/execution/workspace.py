@@ -134,7 +134,7 @@ class Workspace:
         if text is None:
             raise fault.failed("patch", f"patch file {path!r} is not there")
         try:
-            changed = patches.applied(text.content.decode("utf-8"), self._read)
+            changed = patches.applied(text.content.decode("utf-8", "surrogateescape"), self._read)
             for name, file in changed.items():
                 if file is None:
                     snapshot.free(self.root, name)
