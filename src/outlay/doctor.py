@@ -102,7 +102,7 @@ def examine(task: Task, settings: Settings) -> Findings:
         trial = replace(task, budget=replace(task.budget, seconds=None))
         store = Path(folder) / "store.db"
         with sitting(trial, "doctor", settings, store=store) as driver:
-            driver.drive(until=lambda state: state.reward is not None)
+            driver.drive(until=lambda state: state.reward is not None or state.ended is not None)
             state = driver.state
             kept = _kept(task, Path(folder) / "runs" / "doctor" / "objects", state)
     refuse_baseline(state)
@@ -119,6 +119,8 @@ def examine(task: Task, settings: Settings) -> Findings:
 def refuse_baseline(state: State) -> None:
     """Raise the error of a baseline that has no score; do nothing if it has one."""
     fault = state.baseline_fault
+    if state.defaults_differ:
+        raise InputError(f"baseline: {state.problems[-1]}")
     if fault is None:
         return
     what = f"baseline: {fault.detail or fault.reason}"

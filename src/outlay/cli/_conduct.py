@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 
 INTERRUPTED, TERMINATED = 130, 143
 
+_EXPLAINED = {
+    3: "the budget is too small to start",
+    4: "no attempt has a score",
+    INTERRUPTED: "interrupted; the same command goes on",
+    TERMINATED: "terminated; the same command goes on",
+}
+
 
 class _Signals:
     """Ctrl-C once starts nothing new, twice ends the children, three times leaves."""
@@ -79,7 +86,10 @@ def conduct(task: Task, run: str, settings: Settings, store: Path, *, as_json: b
         sys.stdout.buffer.write(msgspec.json.encode(summary) + b"\n")
     else:
         sys.stdout.write(in_words(summary) + "\n")
-    return signals.code or exit_code(state)
+    code = signals.code or exit_code(state)
+    if code in _EXPLAINED:
+        sys.stderr.write(f"outlay: {_EXPLAINED[code]}: {summary.reason}\n")
+    return code
 
 
 def exit_code(state: State) -> int:
