@@ -167,6 +167,8 @@ class LocalPool:
         fate = recover.look(self._run_folder, job_id, flight.token)
         if isinstance(fate, recover.Finished):
             return fate.result
+        if isinstance(fate, recover.NeverStarted):
+            return Result(id=job_id, status="infrastructure", reason="ended")
         recover.ensure_ended(self._run_folder, job_id, flight.token)
         seconds = fate.seconds_used if isinstance(fate, recover.Dead) else 0.0
         return Result(
