@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import sys
 import time
@@ -96,12 +97,9 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
     made = Lab(tmp_path)
     yield made
     made.pool.close()
-    for folder in (made.run_folder / "jobs").glob("*"):
-        job = folder / "job.json"
-        if job.exists():
-            from outlay.execution.folder import read_job
-
-            recover.ensure_ended(made.run_folder, folder.name, read_job(folder).token)
+    for claim in (made.run_folder / "jobs").glob("*/claim"):
+        token = json.loads(claim.read_text())["token"]
+        recover.ensure_ended(made.run_folder, claim.parent.name, token)
 
 
 @pytest.fixture(params=KINDS)

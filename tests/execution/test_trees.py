@@ -96,9 +96,8 @@ for _ in range(4):
 time.sleep(0.5)
 """
     assert lab.run(lab.job(script + SCORED, memory=150_000_000)).status == "done"
-    script = script.replace(
-        "        time.sleep", "        own = b'y' * 60_000_000\n        time.sleep"
-    )
+    own = "        own = b'y' * 60_000_000\n        time.sleep"
+    script = script.replace("        time.sleep", own).replace("sleep(0.5)", "sleep(20)")
     result = lab.run(lab.job(script + SCORED, memory=150_000_000))
     assert result.reason == "memory"
 
