@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from random import Random
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -144,6 +145,11 @@ class State:
     def with_levers(self) -> bool:
         """Whether plans are configurations of levers, with the baseline as root."""
         return self.baseline == 0
+
+    def random(self, purpose: str) -> Random:
+        """Return the random stream of the next decision, its own for each purpose."""
+        seed = self.started.seed if self.started is not None else 0
+        return Random(f"{seed}/{self.decisions}/{purpose}")  # noqa: S311 - a draw, not a secret
 
     def configuration(self, node: Node) -> dict[str, str]:
         """Return the node's option of every lever."""
