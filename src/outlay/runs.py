@@ -7,10 +7,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import secrets
 import socket
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +26,8 @@ from outlay.state import State
 from outlay.task import task_hash, to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from outlay.events import AnyEvent
     from outlay.store import Store
     from outlay.task import Task
@@ -77,7 +81,20 @@ def place_of(state: State, folder: Path, agent: tuple[str, ...] = ()) -> Place:
 
 def load_state(store: Store, run: str) -> State:
     """Return the state of a run of the store, as of now."""
-    return State.of(store.read(run))
+    with _without_collection():
+        return State.of(store.read(run))
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Hold the garbage collector off: a replay makes many records and no garbage in cycles."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def open_run(

@@ -141,10 +141,7 @@ class Tree:
         self._hide(node)
         node.status = "running"
         node.attempt = attempt
-        for above in node.path():
-            above.unsettled -= 1
-            above.in_flight += 1
-        self._refresh(node)
+        self._update(node, unsettled=-1, in_flight=1)
 
     def score(self, node: Node, score: float, reward: float) -> None:
         """Settle a node in flight with a score, and back its reward up unless it is pruned.
@@ -152,49 +149,34 @@ class Tree:
         The paper's rule: pruned if its reward is more than `delta` below the parent's branch
         value before this outcome counts in it, and that value is above 0.
         """
-        self._land(node)
         node.status, node.score, node.reward = "scored", score, reward
         parent = node.parent
         if parent is not None and self._falls_short(reward, parent):
             node.pruned = True
+            self._update(node, in_flight=-1)
         else:
-            self._back_up(node, reward)
             self._show(node)
-        self._refresh(node)
+            self._update(node, in_flight=-1, count=1, total=reward)
 
     def settle_without_score(self, node: Node, status: Literal["failed", "lost"]) -> None:
         """Settle a node in flight as failed or lost: no reward, and no way through it."""
-        self._land(node)
         node.status = status
-        self._refresh(node)
+        self._update(node, in_flight=-1)
 
     def score_root(self, score: float, reward: float) -> None:
         """Score the root from the baseline, which is a measurement and not an attempt."""
         root = self.root
         root.status, root.score, root.reward = "scored", score, reward
-        root.unsettled -= 1
-        self._back_up(root, reward)
-        self._refresh(root)
+        self._update(root, unsettled=-1, count=1, total=reward)
 
     def exhaust(self, node: Node) -> None:
         """Mark that nothing more can be proposed from the node."""
         node.exhausted = True
-        self._refresh(node)
+        self._update(node)
 
     def _append(self, node: Node) -> None:
         self.nodes.append(node)
-        for above in node.path():
-            above.unsettled += 1
-        self._refresh(node)
-
-    def _land(self, node: Node) -> None:
-        for above in node.path():
-            above.in_flight -= 1
-
-    def _back_up(self, node: Node, reward: float) -> None:
-        for above in node.path():
-            above.total += reward
-            above.count += 1
+        self._update(node, unsettled=1)
 
     def _show(self, node: Node) -> None:
         if node.parent is not None:
@@ -210,20 +192,38 @@ class Tree:
         value = parent.value
         return self.prune_below > 0 and value > 0 and reward < value - self.prune_below
 
-    def _refresh(self, node: Node) -> None:
-        self._refresh_one(node)
-        if node.parent is not None:
-            self._refresh_one(node.parent)
+    def _update(
+        self,
+        node: Node,
+        *,
+        unsettled: int = 0,
+        in_flight: int = 0,
+        count: int = 0,
+        total: float = 0.0,
+    ) -> None:
+        """Add to the subtree's counts on the node and all above it, in one pass.
 
-    def _refresh_one(self, node: Node) -> None:
+        What changed at the node may also decide whether it and its parent can be acted on.
+        """
+        actionable = self._turn(node)
+        above: Node | None = node
+        while above is not None:
+            above.unsettled += unsettled
+            above.in_flight += in_flight
+            above.count += count
+            above.total += total
+            above.actionable += actionable
+            if above is node and node.parent is not None:
+                actionable += self._turn(node.parent)
+            above = above.parent
+
+    def _turn(self, node: Node) -> int:
+        """Note whether the node itself can be acted on; return the change, -1, 0 or 1."""
         now = node.status == "open" or (
             node.status == "scored"
             and not node.pruned
             and not node.exhausted
             and node.visible_plans < self.children
         )
-        if now != node.self_actionable:
-            node.self_actionable = now
-            step = 1 if now else -1
-            for above in node.path():
-                above.actionable += step
+        before, node.self_actionable = node.self_actionable, now
+        return now - before
