@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from math import fsum
 from random import Random
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -334,10 +335,9 @@ class State:
         parent = self.tree.nodes[event.node]
         if event.charge != NOTHING:
             self.ledger.record("planning", event.charge)
-        for child in event.children:
-            node = self.tree.add(parent, child)
-            if self.with_levers:
-                self.configurations.add(tuple(self.configuration(node).values()))
+        added = self.tree.extend(parent, event.children)
+        if self.with_levers:
+            self.configurations |= {tuple(self.configuration(n).values()) for n in added}
         if len(event.children) < event.asked:
             self.tree.exhaust(parent)
 
@@ -381,7 +381,8 @@ class State:
 
     def selection_mean(self, by_seed: dict[int, float]) -> float:
         """Return the mean over the selection seeds, which all have a value; metric units."""
-        return fmean(by_seed[seed] for seed in self.task.seeds.selection)
+        seeds = self.task.seeds.selection
+        return fsum(by_seed[seed] for seed in seeds) / len(seeds)
 
     def _record_configuration(self, node: Node, score: float) -> None:
         if not self.with_levers:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from outlay.events import Child
 
@@ -77,9 +77,9 @@ class Node:
         self.visible_plans = 0
         self.total = 0.0
         self.count = 0
-        self.unsettled = 0
-        self.actionable = 0
-        self.self_actionable = False
+        self.unsettled = 1
+        self.actionable = 1
+        self.self_actionable = True
         self.in_flight = 0
 
     @property
@@ -118,8 +118,7 @@ class Tree:
     def __init__(self, *, children: int = 3, prune_below: float = 0.05) -> None:
         self.children = children
         self.prune_below = prune_below
-        self.nodes: list[Node] = []
-        self._append(Node(0, None, None))
+        self.nodes = [Node(0, None, None)]
 
     @property
     def root(self) -> Node:
@@ -127,14 +126,21 @@ class Tree:
         return self.nodes[0]
 
     def add(self, parent: Node, proposal: Child) -> Node:
-        """Add the proposed child; raises `ValueError` unless its number is the next one."""
-        if proposal.node != len(self.nodes):
-            raise ValueError(f"node {proposal.node} proposed, the next one is {len(self.nodes)}")
-        node = Node(proposal.node, parent, proposal)
-        parent.children.append(node)
-        self._show(node)
-        self._append(node)
-        return node
+        """Add one proposed child; see `extend`."""
+        return self.extend(parent, (proposal,))[0]
+
+    def extend(self, parent: Node, proposals: Sequence[Child]) -> list[Node]:
+        """Add the proposed children; raises `ValueError` unless their numbers are the next ones."""
+        added = [Node(proposal.node, parent, proposal) for proposal in proposals]
+        for place, node in enumerate(added, len(self.nodes)):
+            if node.id != place:
+                raise ValueError(f"node {node.id} proposed, the next one is {place}")
+        self.nodes += added
+        parent.children += added
+        for node in added:
+            self._show(node)
+        self._update(parent, unsettled=len(added), actionable=len(added))
+        return added
 
     def launch(self, node: Node, attempt: int) -> None:
         """Mark the node as in flight."""
@@ -156,7 +162,7 @@ class Tree:
             self._update(node, in_flight=-1)
         else:
             self._show(node)
-            self._update(node, in_flight=-1, count=1, total=reward)
+            self._update(node, in_flight=-1, reward=reward)
 
     def settle_without_score(self, node: Node, status: Literal["failed", "lost"]) -> None:
         """Settle a node in flight as failed or lost: no reward, and no way through it."""
@@ -167,16 +173,12 @@ class Tree:
         """Score the root from the baseline, which is a measurement and not an attempt."""
         root = self.root
         root.status, root.score, root.reward = "scored", score, reward
-        self._update(root, unsettled=-1, count=1, total=reward)
+        self._update(root, unsettled=-1, reward=reward)
 
     def exhaust(self, node: Node) -> None:
         """Mark that nothing more can be proposed from the node."""
         node.exhausted = True
         self._update(node)
-
-    def _append(self, node: Node) -> None:
-        self.nodes.append(node)
-        self._update(node, unsettled=1)
 
     def _show(self, node: Node) -> None:
         if node.parent is not None:
@@ -198,23 +200,26 @@ class Tree:
         *,
         unsettled: int = 0,
         in_flight: int = 0,
-        count: int = 0,
-        total: float = 0.0,
+        actionable: int = 0,
+        reward: float | None = None,
     ) -> None:
-        """Add to the subtree's counts on the node and all above it, in one pass.
+        """Add to the subtree's counts on the node and on all above it, in one pass.
 
         What changed at the node may also decide whether it and its parent can be acted on.
         """
-        actionable = self._turn(node)
+        actionable += self._turn(node)
+        if node.parent is not None:
+            turned = self._turn(node.parent)
+            actionable += turned
+            node.actionable -= turned  # the parent is no part of this subtree
         above: Node | None = node
         while above is not None:
             above.unsettled += unsettled
             above.in_flight += in_flight
-            above.count += count
-            above.total += total
             above.actionable += actionable
-            if above is node and node.parent is not None:
-                actionable += self._turn(node.parent)
+            if reward is not None:
+                above.total += reward
+                above.count += 1
             above = above.parent
 
     def _turn(self, node: Node) -> int:
