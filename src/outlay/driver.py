@@ -10,12 +10,14 @@ import time
 from typing import TYPE_CHECKING, Literal
 
 from outlay import events
+from outlay.agents.reflector import BUILT_IN
 from outlay.decision import affordable_rest, decide, follow
 from outlay.jobs import job_for, job_id, settle_attempt, settle_measurement, token
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from outlay.agents.reflector import Reflector
     from outlay.events import AnyEvent, Entry
     from outlay.execution.job import Result
     from outlay.execution.pool import Engine
@@ -39,6 +41,7 @@ class Driver:
         state: Its state so far.
         place: Where jobs live.
         engine: What carries them out.
+        reflector: Who drafts new plans.
         on_step: Called after each recorded step with its entries and the state.
         stop_requested: Polled; `True` starts nothing new and finishes.
         monotonic: Clock that limits count, seconds.
@@ -53,6 +56,7 @@ class Driver:
         place: Place,
         engine: Engine,
         *,
+        reflector: Reflector = BUILT_IN,
         on_step: Callable[[list[Entry], State], None] = lambda entries, state: None,
         stop_requested: Callable[[], bool] = lambda: False,
         monotonic: Callable[[], float] = time.monotonic,
@@ -63,6 +67,7 @@ class Driver:
         self.state = state
         self.place = place
         self.engine = engine
+        self.reflector = reflector
         self.interrupted: Literal["no", "waiting", "ending"] = "no"
         self._on_step = on_step
         self._stop_requested = stop_requested
@@ -78,12 +83,16 @@ class Driver:
         """Seconds that drivers were alive in this run, this one included."""
         return self._before + (self._monotonic() - self._began)
 
-    def drive(self) -> None:
-        """Go on until the run has ended, or was interrupted and nothing is in flight."""
-        self._adopt()
-        while True:
+    def drive(self, until: Callable[[State], bool] = lambda state: False) -> None:
+        """Go on until the run has ended, or was interrupted and nothing is in flight.
+
+        Args:
+            until: Checked whenever work was settled; `True` returns at once.
+        """
+        self.adopt()
+        while not until(self.state):
             if self.interrupted == "no":
-                self._advance()
+                self.advance()
             elif self.interrupted == "ending":
                 for identity in self._jobs:
                     self.engine.end(identity)
@@ -102,13 +111,13 @@ class Driver:
             self.state.apply(event, elapsed)
         self._commit(list(recorded), elapsed)
 
-    def _advance(self) -> None:
+    def advance(self) -> None:
         """Decide, record and start until nothing more can happen before a result comes in."""
         if not self.state.stopping and not self.state.ended and self._stop_requested():
             self.record(events.StopRequested())
         elapsed = self.elapsed
         pending: list[AnyEvent] = []
-        while (event := decide(self.state, elapsed)) is not None:
+        while (event := decide(self.state, elapsed, self.reflector)) is not None:
             self.state.apply(event, elapsed)
             pending.append(event)
             if isinstance(event, events.AttemptLaunched | events.MeasurementLaunched):
@@ -134,7 +143,7 @@ class Driver:
             return own, False
         return max(left, 0.0), True
 
-    def _adopt(self) -> None:
+    def adopt(self) -> None:
         """Take over what the log says is in flight from an earlier sitting."""
         for work in self.state.works.values():
             if work.in_flight:
@@ -144,12 +153,13 @@ class Driver:
 
     def _wait(self) -> None:
         for result in self.engine.wait(PATIENCE):
-            launch, cut = self._jobs.pop(result.id)
-            self._settle(launch, result, cut=cut)
+            self.settle(result)
         if self._monotonic() - self._recorded_at >= TICK and self._jobs:
             self.record(events.Ticked())
 
-    def _settle(self, launch: Launch, result: Result, *, cut: bool) -> None:
+    def settle(self, result: Result) -> None:
+        """Record what came of a job, and what follows from that, as one step."""
+        launch, cut = self._jobs.pop(result.id)
         elapsed = self.elapsed
         event: AnyEvent
         if isinstance(launch, events.AttemptLaunched):

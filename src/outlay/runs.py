@@ -7,10 +7,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import secrets
+import shlex
 import socket
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +27,8 @@ from outlay.state import State
 from outlay.task import task_hash, to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from outlay.events import AnyEvent
     from outlay.store import Store
     from outlay.task import Task
@@ -64,20 +69,33 @@ def prepare_folder(store: Path) -> None:
         (folder / ".gitignore").write_text("*\n")
 
 
-def place_of(state: State, folder: Path, agent: tuple[str, ...] = ()) -> Place:
-    """Return where the jobs of a run live."""
-    workspace = state.task.workspace.path
+def place_of(task: Task, folder: Path, settings: Settings) -> Place:
+    """Return where the jobs of a run live, and what they may see of the machine."""
+    kind, _, command = settings.agent.partition(":")
     return Place(
         folder=folder,
-        environment=child_environment((), threads(state.workers)),
-        mask=(workspace, str(folder.parent.parent)),
-        agent=agent,
+        environment=child_environment((), threads(settings.workers)),
+        mask=(task.workspace.path, str(folder.parent.parent)),
+        agent=tuple(shlex.split(command)) if kind == "command" else (),
     )
 
 
 def load_state(store: Store, run: str) -> State:
     """Return the state of a run of the store, as of now."""
-    return State.of(store.read(run))
+    with _without_collection():
+        return State.of(store.read(run))
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Hold the garbage collector off: a replay makes many records and no garbage in cycles."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def open_run(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from math import fsum
+from random import Random
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +96,12 @@ class State:
         values: Metric by (node, seed), wherever one was measured.
         final: The final measurement's evaluations since the run was last open.
         finals: Final measurements taken up before those.
+        baseline_fault: Why the baseline has no score.
+        baseline_seconds: Mean seconds of one evaluation of it.
+        repeat_differs: Whether one seed gave two values.
+        defaults_differ: Whether the levers' defaults change the program, which ends the run.
         problems: What the baseline's checks found, one line each.
+        reward: From metric to reward, once the baseline is known.
         stopping: Whether the user asked to start nothing new.
         ended: How the run ended, `None` while it is open.
     """
@@ -119,6 +126,8 @@ class State:
         self.problems: list[str] = []
         self.baseline_fault: events.MeasurementSettled | None = None
         self.baseline_seconds = 0.0
+        self.repeat_differs = False
+        self.defaults_differ = False
         self.reward: Reward | None = None
         self.stopping = False
         self.ended: events.RunEnded | None = None
@@ -144,6 +153,11 @@ class State:
     def with_levers(self) -> bool:
         """Whether plans are configurations of levers, with the baseline as root."""
         return self.baseline == 0
+
+    def random(self, purpose: str) -> Random:
+        """Return the random stream of the next decision, its own for each purpose."""
+        seed = self.started.seed if self.started is not None else 0
+        return Random(f"{seed}/{self.decisions}/{purpose}")  # noqa: S311 - a draw, not a secret
 
     def configuration(self, node: Node) -> dict[str, str]:
         """Return the node's option of every lever."""
@@ -297,10 +311,20 @@ class State:
             return
         self.baseline_values = {e.seed: e.value for e in plain if e.value is not None}
         self.baseline_seconds = fmean(e.seconds for e in plain)
-        first = self.baseline_values.get(self.task.seeds.selection[0])
-        for check in event.evaluations:
-            if check.role and self.task.evaluator.noise == "seed" and check.value != first:
-                self.problems.append(_PROBLEMS[check.role].format(found=check.value, first=first))
+        self._check_baseline([e for e in event.evaluations if e.role])
+
+    def _check_baseline(self, checks: Sequence[Evaluation]) -> None:
+        """Note what the second run of a seed, and the bare program, say about the evaluator."""
+        first = self.baseline_values[self.task.seeds.selection[0]]
+        evaluator = self.task.evaluator
+        for check in checks:
+            if check.value == first:
+                continue
+            self.repeat_differs |= check.role == "repeat"
+            if evaluator.noise == "seed" and evaluator.seeded:
+                text = _PROBLEMS[check.role].format(found=check.value, first=first)
+                self.problems.append(text)
+                self.defaults_differ |= check.role == "bare"
 
     def _pair_measured(
         self, event: events.MeasurementSettled, launch: events.MeasurementLaunched
@@ -328,10 +352,9 @@ class State:
         parent = self.tree.nodes[event.node]
         if event.charge != NOTHING:
             self.ledger.record("planning", event.charge)
-        for child in event.children:
-            node = self.tree.add(parent, child)
-            if self.with_levers:
-                self.configurations.add(tuple(self.configuration(node).values()))
+        added = self.tree.extend(parent, event.children)
+        if self.with_levers:
+            self.configurations |= {tuple(self.configuration(n).values()) for n in added}
         if len(event.children) < event.asked:
             self.tree.exhaust(parent)
 
@@ -375,7 +398,8 @@ class State:
 
     def selection_mean(self, by_seed: dict[int, float]) -> float:
         """Return the mean over the selection seeds, which all have a value; metric units."""
-        return fmean(by_seed[seed] for seed in self.task.seeds.selection)
+        seeds = self.task.seeds.selection
+        return fsum(by_seed[seed] for seed in seeds) / len(seeds)
 
     def _record_configuration(self, node: Node, score: float) -> None:
         if not self.with_levers:
