@@ -6,13 +6,17 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from outlay.cli.app import main
-from outlay.planfiles import RESULTS
-from tests.report.samples import drive_program, git, repository
+from outlay.planfiles import RESULTS, PlanFiles
+from outlay.runs import Settings, default_store, run_folder
+from outlay.session import sitting
+from outlay.task import Budget, Search
+from tests.report.samples import drive_program, git, program_task, repository
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -175,3 +179,31 @@ def test_clean_all_forgets_the_run(top, tmp_path, capsys, monkeypatch):
     assert data(capsys, "clean", "real", "--all", "--yes")["runs"] == ["real"]
     assert data(capsys, "runs") == []
     assert not (copy / ".outlay" / "runs" / "real").exists()
+
+
+AGENT = """
+from pathlib import Path
+part = Path("part.py")
+part.write_text(f"BONUS = {float(part.read_text().split('=')[1].split('#')[0]) + 0.2}\\n")
+"""
+
+
+def test_the_work_of_a_command_agent_is_handed_back(tmp_path, capsys, monkeypatch):
+    work = repository(tmp_path / "top")
+    (work / "agent.py").write_text(AGENT)
+    research = replace(
+        program_task(work), levers=(), search=Search(policy="linear"), budget=Budget(attempts=2)
+    )
+    settings = Settings(agent="command:python3 agent.py")
+    store = default_store(work)
+    with sitting(research, "real", settings, store=store) as driver:
+        driver.drive()
+        PlanFiles(run_folder(store, "real"), driver.state, driver.store.read("real"))
+    monkeypatch.chdir(work)
+    found = data(capsys, "diff", "baseline", "champion")
+    assert "+BONUS = 0." in found["patch"]
+    assert "self-reported" in data(capsys, "show")["finding"]
+    (changes,) = (work / ".outlay" / "runs" / "real" / "tree").glob("0001-*/changes.md")
+    assert "+BONUS = 0.4" in changes.read_text()
+    assert data(capsys, "export", "--branch", "won")["changed"] == ["part.py"]
+    assert "BONUS = 0.4" in git(work, "show", "won:work/part.py")
