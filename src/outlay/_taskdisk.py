@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from outlay import globs
-from outlay._taskcheck import Fault, shown
+from outlay._taskcheck import Fault, is_literal, shown
+from outlay.execution.globs import covers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,10 +25,10 @@ def check_files(task: Task, where: str) -> None:
         fault.value("task.workspace", task.workspace.path, "a folder that exists")
     for key in ("protected", "hidden", "data"):
         for path in getattr(task.workspace, key):
-            if globs.is_literal(path):
+            if is_literal(path):
                 _existing(root, path, f"task.{key}", fault)
     for path in task.workspace.editable:
-        if globs.is_literal(path):
+        if is_literal(path):
             _inside(root, path, "task.editable", fault)
     if task.metric.source != "stdout":
         _inside(root, task.metric.source, "evaluate.read", fault)
@@ -58,9 +58,9 @@ def _disjoint(task: Task, root: Path, fault: Fault) -> None:
     if workspace.editable == ("**",):
         return
     for path in _files(root):
-        if globs.matches(path, workspace.editable):
+        if covers(workspace.editable, path):
             for key in ("protected", "hidden"):
-                if globs.matches(path, getattr(workspace, key)):
+                if covers(getattr(workspace, key), path):
                     fault.value(f"task.{key}", path, "a path that is not in task.editable too")
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     Configuration = tuple[str, ...]
 
+__all__ = ["MAX_PAIRS", "Direction", "Effects", "Estimate"]
+
 MAX_PAIRS = 150
 """Above this many pairs of options the model has no interactions."""
 
