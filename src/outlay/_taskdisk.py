@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,11 +33,19 @@ def check_files(task: Task, where: str) -> None:
             _inside(root, path, "task.editable", fault)
     if task.metric.source != "stdout":
         _inside(root, task.metric.source, "evaluate.read", fault)
+    for key, command in (("command", task.evaluator.command), ("check", task.evaluator.check)):
+        if command and not _found(root, command[0]):
+            fault.value(f"evaluate.{key}", command[0], "a program on PATH or in the workspace")
     for path in task.sandbox.read:
         if not os.path.exists(path):
             fault.value("sandbox.read", path, "a path that exists")
     _disjoint(task, root, fault)
     _levers(task, root, fault)
+
+
+def _found(root: Path, program: str) -> bool:
+    inside = "/" in program and (root / program).is_file()
+    return inside or shutil.which(program) is not None
 
 
 def _inside(root: Path, path: str, key: str, fault: Fault) -> Path:

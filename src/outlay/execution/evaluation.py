@@ -29,6 +29,8 @@ _CAUSES = {
     "memory": "the memory limit of the job was reached",
     "ended": "the job was asked to end",
 }
+_OWN_FAULTS = ("crash", "metric")
+"""Faults that concern one evaluation only."""
 _MOST_RESULT = 10_000_000
 _LEAST_FREE = 1 << 20
 
@@ -58,8 +60,21 @@ def carry_out(job: Job, kind: sandbox.Kind, watch: step.Watch, progress: Progres
             bench.agent(spaces[0], progress)
         if job.check:
             bench.check(spaces)
-        for index, seed in job.runs:
+        _evaluate_all(job, bench, spaces, progress)
+
+
+def _evaluate_all(job: Job, bench: _Bench, spaces: list[Workspace], progress: Progress) -> None:
+    """Carry out the runs; raises the first fault, at once or, to keep going, at the end."""
+    first: fault.Fault | None = None
+    for index, seed in job.runs:
+        try:
             bench.evaluate(spaces[index], index, seed, progress)
+        except fault.Fault as found:
+            if not job.keep_going or found.reason not in _OWN_FAULTS:
+                raise
+            first = first or found
+    if first is not None:
+        raise first
 
 
 class _Bench:
