@@ -3,7 +3,8 @@
     python benchmarks/wrapper.py            both parts
     python benchmarks/wrapper.py --blocks 40 --seconds 20
 
-Part 1 runs, in turn, the evaluator by hand and `outlay attempt` on the same workspace, and prints
+Part 1 runs, in turn, the evaluator by hand and as a job (written down, `outlay attempt` started by
+the pool, its result read) on the same workspace, and prints
 the median difference in milliseconds and the median of the ratios with a 95 % bootstrap interval.
 Part 2 counts attempts that sleep one second, done by 1 and by 4 workers in the same wall clock.
 """
@@ -19,12 +20,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from outlay.execution import sandbox, snapshot
 from outlay.execution.environment import child_environment
-from outlay.execution.folder import write_job
 from outlay.execution.job import Job, Subject
 from outlay.execution.pool import LocalPool
 
@@ -73,12 +74,12 @@ class Lab:
             check=True,
         )
 
-    def attempt(self, kind: sandbox.Kind) -> Callable[[], None]:
-        """Return the run of a job that is already written down."""
-        job = self.job(kind)
-        write_job(job)
-        start = [sys.executable, "-P", "-m", "outlay", "attempt", str(self.run_folder), job.id]
-        return lambda: subprocess.run(start, check=True) and None
+    def attempt(self, kind: sandbox.Kind) -> None:
+        """Run one job as the driver does: written down, started, waited for."""
+        with LocalPool(self.run_folder, 1) as pool:
+            pool.start(self.job(kind))
+            (result,) = pool.wait(None)
+        assert result.status == "done", result
 
 
 def seconds(work: Callable[[], None]) -> float:
@@ -100,8 +101,10 @@ def cost(root: Path, blocks: int) -> None:
     print("|---|---|---|---|---|")
     for kind in (kind for kind in sandbox.KINDS if sandbox.works(kind)):
         lab.by_hand()
-        lab.attempt(kind)()
-        pairs = [(seconds(lab.by_hand), seconds(lab.attempt(kind))) for _ in range(blocks)]
+        lab.attempt(kind)
+        pairs = [
+            (seconds(lab.by_hand), seconds(partial(lab.attempt, kind))) for _ in range(blocks)
+        ]
         apart = [1000 * (ours - hand) for hand, ours in pairs]
         ratios = [ours / hand for hand, ours in pairs]
         low, high = interval(apart)

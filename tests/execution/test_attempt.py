@@ -88,7 +88,8 @@ print(sorted(name for name in sys.modules if name.startswith("outlay.")))
     others, ours = map(eval, done.stdout.splitlines())
     known = {"__main__", "__mp_main__", "_virtualenv", "sitecustomize", "usercustomize"}
     assert [name for name in others if name not in known and not name.startswith("__edit")] == []
-    assert all(name.startswith("outlay.execution") or name == "outlay.__main__" for name in ours)
+    known_ours = ("outlay.execution", "outlay.globs", "outlay.__main__")
+    assert [name for name in ours if not name.startswith(known_ours)] == []
 
 
 @pytest.mark.parametrize(

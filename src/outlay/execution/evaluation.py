@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -169,7 +170,9 @@ class _Bench:
                 out=out,
                 err=err,
             )
-        except (FileNotFoundError, PermissionError) as error:
+        except OSError as error:
+            if error.filename != command[0] or error.errno in (errno.EAGAIN, errno.ENOMEM):
+                raise
             detail = f"command {command[0]!r} cannot be started: {error.strerror}"
             raise fault.failed("crash", detail) from error
         self._raise_fault(ended, ooms)
