@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Literal
 from outlay.errors import InputError, bad_value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from outlay.task import Direction
 
 AUTORESEARCH = ("commit", "val_bpb", "memory_gb", "status", "description")
@@ -65,14 +68,19 @@ class Row:
 
     @property
     def label(self) -> str:
-        """Return what people call the row."""
-        return self.description or self.hash or f"line {self.line}"
+        """Return what people call the row, printable."""
+        return printable(self.description or self.hash or f"line {self.line}")
+
+
+def printable(text: str) -> str:
+    """Return the text with a dot for each character that could steer a terminal."""
+    return "".join(c if c.isprintable() else "·" for c in text)
 
 
 def header(text: str, where: str) -> tuple[str, ...]:
     """Return the column names of a log; raises `InputError` if there are none, or one twice."""
-    first = next(iter(text.splitlines()), "")
-    if not first.strip():
+    first = text.partition("\n")[0].strip()
+    if not first:
         raise bad_value(where, "line 1", first, "a header of column names")
     names = next(_reader(text))
     for name in names:
@@ -98,24 +106,34 @@ def read_rows(text: str, where: str, columns: Columns) -> tuple[Row, ...]:
         name = getattr(columns, use)
         if name is not None and name not in names:
             raise bad_value(f"{where}: line 1", f"column for --{use}", name, ", ".join(names))
-    reader = _reader(text)
-    next(reader)
     rows = []
-    for cells in reader:
-        if not any(cell.strip() for cell in cells):
-            continue
-        place = f"{where}: line {reader.line_num}"
+    for line, cells in _numbered(text, where):
+        place = f"{where}: line {line}"
         if tuple(cells) == names:
             raise bad_value(place, "row", "the header again", "one header, on line 1")
         if len(cells) != len(names):
             raise bad_value(place, "row", f"{len(cells)} cells", f"{len(names)} cells")
-        rows.append(_row(dict(zip(names, cells, strict=True)), columns, place, reader.line_num))
+        rows.append(_row(dict(zip(names, cells, strict=True)), columns, place, line))
     return tuple(rows)
 
 
+def _numbered(text: str, where: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first line and the cells of each row after the header that is not blank."""
+    reader = _reader(text)
+    next(reader)
+    line = reader.line_num + 1
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                yield line, cells
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"{where}: line {line}: found {error}, allowed: CSV or TSV") from None
+
+
 def _reader(text: str) -> csv._reader:  # type: ignore[name-defined]
-    lines = text.splitlines(keepends=True)
-    if lines and "\t" in lines[0]:
+    lines = io.StringIO(text, newline="")
+    if "\t" in text.partition("\n")[0]:
         # Descriptions in these logs are raw text, where a quotation mark is only a mark.
         return csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     return csv.reader(lines, skipinitialspace=True)

@@ -7,20 +7,20 @@ replaying a log reproduces every decision in it.
 from __future__ import annotations
 
 from math import ceil
-from random import Random
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from outlay import events
-from outlay.agents import reflector
+from outlay.agents.reflector import BUILT_IN, go_on
 from outlay.allocation.policies import Situation, by_name
 from outlay.allocation.reward import fix_scale
 from outlay.budget import Charge, Remaining
 from outlay.coordination.contest import PAIRS
 
 if TYPE_CHECKING:
+    from outlay.agents.reflector import Reflector
     from outlay.allocation.walk import Move
     from outlay.coordination.confirmation import Judgement
     from outlay.events import AnyEvent
@@ -33,12 +33,13 @@ FINAL_MARGIN = 1.25
 """Reserve for the final measurement over its expected seconds."""
 
 
-def decide(state: State, elapsed: float) -> AnyEvent | None:
+def decide(state: State, elapsed: float, reflector: Reflector = BUILT_IN) -> AnyEvent | None:
     """Return the next event, or `None` if nothing can happen before work in flight settles.
 
     Args:
         state: The state so far, of a run that has started.
         elapsed: Seconds that drivers were alive, as will be recorded with the event.
+        reflector: Who drafts new plans.
     """
     if state.ended is not None:
         return None
@@ -48,7 +49,7 @@ def decide(state: State, elapsed: float) -> AnyEvent | None:
     finishing = _final_begun(state)
     free = len(_in_flight(state)) < state.workers
     if free and not finishing:
-        more = _confirm(state, elapsed) or _explore(state, elapsed)
+        more = _confirm(state, elapsed) or _explore(state, elapsed, reflector)
         if more is not None:
             return more
     return _finish(state, elapsed) if free else None
@@ -221,7 +222,7 @@ def _confirm(state: State, elapsed: float) -> AnyEvent | None:
 # The next attempt.
 
 
-def _explore(state: State, elapsed: float) -> AnyEvent | None:
+def _explore(state: State, elapsed: float, reflector: Reflector) -> AnyEvent | None:
     reserve = attempt_reserve(state)
     if state.stopping or affordable_rest(state, elapsed).lacking(reserve):
         return None
@@ -235,17 +236,16 @@ def _explore(state: State, elapsed: float) -> AnyEvent | None:
     if move.action == "reflect":
         asked = state.task.search.children - move.node.visible_plans
         return reflector.reflect(state, move.node, asked)
-    return reflector.go_on(state, move.node)
+    return go_on(state, move.node, reflector)
 
 
 def next_move(state: State, elapsed: float) -> Move | None:
     """Return what the run's policy would do next, whether or not it is affordable."""
-    seed = state.started.seed if state.started is not None else 0
     situation = Situation(
         remaining=state.ledger.remaining_ratio(state.budget, elapsed),
         incumbent=state.incumbent,
         attempts=state.attempts,
-        random=Random(f"{seed}/{state.decisions}/walk"),  # noqa: S311 - a draw, not a secret
+        random=state.random("walk"),
     )
     return by_name(state.task.search.policy).move(state.tree, situation)
 

@@ -10,12 +10,14 @@ import time
 from typing import TYPE_CHECKING, Literal
 
 from outlay import events
+from outlay.agents.reflector import BUILT_IN
 from outlay.decision import affordable_rest, decide, follow
 from outlay.jobs import job_for, job_id, settle_attempt, settle_measurement, token
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from outlay.agents.reflector import Reflector
     from outlay.events import AnyEvent, Entry
     from outlay.execution.job import Result
     from outlay.execution.pool import Engine
@@ -39,6 +41,7 @@ class Driver:
         state: Its state so far.
         place: Where jobs live.
         engine: What carries them out.
+        reflector: Who drafts new plans.
         on_step: Called after each recorded step with its entries and the state.
         stop_requested: Polled; `True` starts nothing new and finishes.
         monotonic: Clock that limits count, seconds.
@@ -53,6 +56,7 @@ class Driver:
         place: Place,
         engine: Engine,
         *,
+        reflector: Reflector = BUILT_IN,
         on_step: Callable[[list[Entry], State], None] = lambda entries, state: None,
         stop_requested: Callable[[], bool] = lambda: False,
         monotonic: Callable[[], float] = time.monotonic,
@@ -63,6 +67,7 @@ class Driver:
         self.state = state
         self.place = place
         self.engine = engine
+        self.reflector = reflector
         self.interrupted: Literal["no", "waiting", "ending"] = "no"
         self._on_step = on_step
         self._stop_requested = stop_requested
@@ -112,7 +117,7 @@ class Driver:
             self.record(events.StopRequested())
         elapsed = self.elapsed
         pending: list[AnyEvent] = []
-        while (event := decide(self.state, elapsed)) is not None:
+        while (event := decide(self.state, elapsed, self.reflector)) is not None:
             self.state.apply(event, elapsed)
             pending.append(event)
             if isinstance(event, events.AttemptLaunched | events.MeasurementLaunched):

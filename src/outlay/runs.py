@@ -7,11 +7,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import secrets
 import shlex
 import socket
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,8 @@ from outlay.state import State
 from outlay.task import task_hash, to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from outlay.events import AnyEvent
     from outlay.store import Store
     from outlay.task import Task
@@ -78,7 +82,20 @@ def place_of(task: Task, folder: Path, settings: Settings) -> Place:
 
 def load_state(store: Store, run: str) -> State:
     """Return the state of a run of the store, as of now."""
-    return State.of(store.read(run))
+    with _without_collection():
+        return State.of(store.read(run))
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Hold the garbage collector off: a replay makes many records and no garbage in cycles."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def open_run(

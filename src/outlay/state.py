@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from math import fsum
+from random import Random
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -151,6 +153,11 @@ class State:
     def with_levers(self) -> bool:
         """Whether plans are configurations of levers, with the baseline as root."""
         return self.baseline == 0
+
+    def random(self, purpose: str) -> Random:
+        """Return the random stream of the next decision, its own for each purpose."""
+        seed = self.started.seed if self.started is not None else 0
+        return Random(f"{seed}/{self.decisions}/{purpose}")  # noqa: S311 - a draw, not a secret
 
     def configuration(self, node: Node) -> dict[str, str]:
         """Return the node's option of every lever."""
@@ -345,10 +352,9 @@ class State:
         parent = self.tree.nodes[event.node]
         if event.charge != NOTHING:
             self.ledger.record("planning", event.charge)
-        for child in event.children:
-            node = self.tree.add(parent, child)
-            if self.with_levers:
-                self.configurations.add(tuple(self.configuration(node).values()))
+        added = self.tree.extend(parent, event.children)
+        if self.with_levers:
+            self.configurations |= {tuple(self.configuration(n).values()) for n in added}
         if len(event.children) < event.asked:
             self.tree.exhaust(parent)
 
@@ -392,7 +398,8 @@ class State:
 
     def selection_mean(self, by_seed: dict[int, float]) -> float:
         """Return the mean over the selection seeds, which all have a value; metric units."""
-        return fmean(by_seed[seed] for seed in self.task.seeds.selection)
+        seeds = self.task.seeds.selection
+        return fsum(by_seed[seed] for seed in seeds) / len(seeds)
 
     def _record_configuration(self, node: Node, score: float) -> None:
         if not self.with_levers:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
 
 from outlay.agents.levers import Proposal, propose
 from outlay.events import Child, Reflected
@@ -12,32 +14,50 @@ if TYPE_CHECKING:
     from outlay.state import State
 
 
-def reflect(state: State, node: Node, asked: int) -> Reflected:
-    """Return up to `asked` new plans below the node; fewer mark it exhausted, with the reason."""
-    proposals = _proposals(state, node, asked)
-    children = tuple(
-        _child(proposal, place, "plan")
-        for place, proposal in enumerate(proposals, len(state.tree.nodes))
-    )
-    reason = "" if len(children) == asked else _why_fewer(state)
-    return Reflected(node=node.id, asked=asked, children=children, reason=reason)
+class Reflector(Protocol):
+    """Drafts the plans below a node.
+
+    A reflector keeps nothing of its own and reads no clock: the same state and node give the same
+    event, so that a log can be replayed. Randomness comes from `state.random`, and what it used
+    stands in the event's charge.
+    """
+
+    def reflect(self, state: State, node: Node, asked: int) -> Reflected:
+        """Return up to `asked` new plans below the node; fewer mark it exhausted, with the reason.
+
+        The children are numbered on from `len(state.tree.nodes)`.
+        """
 
 
-def go_on(state: State, node: Node) -> Reflected:
+class LeverReflector:
+    """Proposes settings of the task's levers; without levers it has nothing to propose."""
+
+    def reflect(self, state: State, node: Node, asked: int) -> Reflected:
+        """Return up to `asked` configurations that are not in the tree yet."""
+        proposals = _proposals(state, node, asked)
+        children = tuple(
+            _child(proposal, place)
+            for place, proposal in enumerate(proposals, len(state.tree.nodes))
+        )
+        reason = "" if len(children) == asked else _why_fewer(state)
+        return Reflected(node=node.id, asked=asked, children=children, reason=reason)
+
+
+BUILT_IN = LeverReflector()
+
+
+def go_on(state: State, node: Node, reflector: Reflector) -> Reflected:
     """Return one child that continues from the node, at no planning charge.
 
     With levers it is the reflector's next proposal; otherwise the plan stays and the executor is
     asked to improve on what is there.
     """
-    number = len(state.tree.nodes)
     if not state.with_levers:
-        child = Child(node=number, kind="continue")
+        child = Child(node=len(state.tree.nodes), kind="continue")
         return Reflected(node=node.id, asked=1, children=(child,))
-    children = tuple(
-        _child(proposal, number, "continue") for proposal in _proposals(state, node, 1)
-    )
-    reason = "" if children else _why_fewer(state)
-    return Reflected(node=node.id, asked=1, children=children, reason=reason)
+    found = reflector.reflect(state, node, 1)
+    children = tuple(msgspec.structs.replace(c, kind="continue") for c in found.children)
+    return Reflected(node=node.id, asked=1, children=children, reason=found.reason)
 
 
 def _proposals(state: State, node: Node, asked: int) -> list[Proposal]:
@@ -55,10 +75,9 @@ def _proposals(state: State, node: Node, asked: int) -> list[Proposal]:
     )
 
 
-def _child(proposal: Proposal, number: int, kind: Literal["plan", "continue"]) -> Child:
+def _child(proposal: Proposal, number: int) -> Child:
     return Child(
         node=number,
-        kind=kind,
         changes=dict(proposal.changes),
         axis=proposal.axis,
         direction=proposal.direction,

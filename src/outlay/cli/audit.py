@@ -180,31 +180,25 @@ def _table(found: Audit, columns: Columns) -> Table:
     table.add_column("line", justify="right")
     table.add_column("accepted change", overflow="ellipsis", no_wrap=True, ratio=1)
     for title in (columns.metric, "gain", "over confirmed, 95 %"):
-        table.add_column(Text(_printable(title)), justify="right", no_wrap=True)
+        table.add_column(Text(auditlog.printable(title)), justify="right", no_wrap=True)
     table.add_column("")
     first = found.entries[0]
-    table.add_row(str(first.row.line), _text(first.row), f"{first.value:.6g}", "", "", "baseline")
+    table.add_row(
+        str(first.row.line), Text(first.row.label), f"{first.value:.6g}", "", "", "baseline"
+    )
     for gain in found.gains:
         table.add_row(*_cells(gain))
     return table
 
 
 def _cells(gain: Gain) -> tuple[str | Text, ...]:
+    from rich.text import Text
+
     entry = gain.entry
     interval = "" if gain.low is None else f"{gain.low:+.2g} to {gain.high:+.2g}"
     verdict = "confirmed" if gain.confirmed else "unconfirmed" if gain.unconfirmed else ""
     value, change = f"{entry.value:.6g}", f"{gain.gain:+.2g}"
-    return (str(entry.row.line), _text(entry.row), value, change, interval, verdict)
-
-
-def _text(row: Row) -> Text:
-    from rich.text import Text
-
-    return Text(_printable(row.label))
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else "·" for c in text)
+    return (str(entry.row.line), Text(entry.row.label), value, change, interval, verdict)
 
 
 def _words(found: Audit) -> list[str]:
@@ -225,7 +219,7 @@ def _words(found: Audit) -> list[str]:
 def _repeats(noise: Noise) -> list[str]:
     lines = []
     for group in noise.repeats:
-        rows = (f"line {row.line} {row.value:.6g} ({_printable(row.label)})" for row in group.rows)
+        rows = (f"line {row.line} {row.value:.6g} ({row.label})" for row in group.rows)
         lines.append(f"repeats by {group.source}: {', '.join(rows)}")
     if noise.degrees == 1:
         lines.append(_SINGLE)

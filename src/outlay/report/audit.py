@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,14 +33,17 @@ def plot(audit: Audit, metric: str, direction: str, path: Path) -> None:
         _draw_gains(axes, audit)
         _draw_chain(axes, audit)
         better = "higher" if direction == "maximize" else "lower"
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.locator_params(axis="x", integer=True)
         axes.set_xlabel("row of the log with a result")
         axes.set_ylabel(f"{metric} ({better} is better)", parse_math=False)
         axes.set_title(_title(audit), loc="left", fontsize=11)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, loc="best", fontsize=9)
         date = {"Date": None} if path.suffix == ".svg" else None
-        figure.savefig(path, metadata=date)
+        with warnings.catch_warnings():
+            # A label may hold signs that the font lacks; a box in their place is enough.
+            warnings.filterwarnings("ignore", message="Glyph")
+            figure.savefig(path, metadata=date)
 
 
 def _title(audit: Audit) -> str:
@@ -78,10 +82,13 @@ def _draw_rows(axes: Axes, audit: Audit, low: float, high: float) -> None:
     axes.plot(*_points(inside), "o", ms=4, color=_REJECTED, label="not accepted", zorder=1)
     above = [(i, high) for i, v in others if v > high]
     below = [(i, low) for i, v in others if v < low]
+    label = "not accepted, outside the picture"
     for marker, points in (("^", above), ("v", below)):
-        axes.plot(*_points(points), marker, ms=6, color=_REJECTED, clip_on=False, zorder=1)
-    if above or below:
-        axes.plot([], [], "^", ms=6, color=_REJECTED, label="not accepted, outside the picture")
+        # An empty unclipped line would take room in the layout.
+        if points:
+            xs, ys = _points(points)
+            axes.plot(xs, ys, marker, ms=6, color=_REJECTED, label=label, clip_on=False, zorder=1)
+            label = ""
 
 
 def _points(points: list[tuple[int, float]]) -> tuple[list[int], list[float]]:
