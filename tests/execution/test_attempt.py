@@ -321,6 +321,25 @@ open("hid/__pycache__/den.cpython-311.pyc", "w").write("x")
     assert (result.status, result.runs[0].value) == ("done", 1.0)
 
 
+def test_an_agent_cannot_answer_for_the_evaluator(lab: Lab, kind: Kind) -> None:
+    outside = lab.root / "outside"
+    outside.mkdir()
+    (outside / "r.json").write_text("{}")
+    agent = f"""
+import os
+exchange = os.path.dirname(os.environ["OUTLAY_PLAN"])
+os.makedirs(exchange + "/result.json/x")
+os.symlink({str(outside)!r}, "out")
+"""
+    result, _ = run_agent(lab, agent, sandbox=kind, source="out/r.json")
+    assert (result.status, result.reason) == ("failed", "metric")
+    assert (outside / "r.json").exists()
+    agent = agent.replace("os.makedirs(exchange", "open(exchange").replace('/x")', "\", 'w')")
+    agent = agent.replace("os.symlink", "print")
+    result, _ = run_agent(lab, agent, sandbox=kind)
+    assert (result.status, result.runs[0].value) == ("done", 1.0)
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -28,6 +28,7 @@ class Workspace:
         self.subject: Subject = job.subjects[index]
         self.root = Path(job.folder) / "work" / str(index)
         self.files = self.subject.files
+        self._loaded: tuple[str, Manifest] | None = None
 
     def lay_out(self) -> None:
         """Write the starting files and apply the swaps and patches; raises `Fault`."""
@@ -116,7 +117,9 @@ class Workspace:
         return matches(path, self.job.hidden)
 
     def _manifest(self) -> Manifest:
-        return snapshot.load(self.files, self.job.objects)
+        if self._loaded is None or self._loaded[0] != self.files:
+            self._loaded = (self.files, snapshot.load(self.files, self.job.objects))
+        return self._loaded[1]
 
     def _take(self) -> str:
         skip = (*self.job.data.values(), *_CACHES)
