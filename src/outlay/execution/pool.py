@@ -10,7 +10,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from outlay.execution import folder, recover
+from outlay.execution import folder, recover, sandbox
 from outlay.execution.job import Job, Result
 from outlay.execution.processes import TOKEN
 
@@ -89,7 +89,8 @@ class LocalPool:
 
     def start(self, job: Job) -> None:
         """Write `job.json` and start its process."""
-        folder.write_job(job)
+        # Asked once per driver, not once per job.
+        folder.write_job(job._replace(sandbox=job.sandbox or sandbox.best()))
         self._flights[job.id] = _flight(job.token, self._popen(job))
 
     def adopt(self, job_id: str, token: str) -> None:
