@@ -130,7 +130,7 @@ class Tree:
         return self.extend(parent, (proposal,))[0]
 
     def extend(self, parent: Node, proposals: Sequence[Child]) -> list[Node]:
-        """Add the proposed children; raises `ValueError` unless their numbers are the next ones."""
+        """Add the proposed children; raises `ValueError` if their numbers are not the next."""
         added = [Node(proposal.node, parent, proposal) for proposal in proposals]
         for place, node in enumerate(added, len(self.nodes)):
             if node.id != place:
