@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Literal
 
@@ -18,13 +17,15 @@ from outlay.execution.job import Evaluated, Result
 from outlay.jobs import Place
 from outlay.runs import Settings, open_run
 from outlay.sqlite_store import SqliteStore
-from outlay.state import State
 from outlay.task import Budget, Coordination, Evaluator, Metric, Search, Task, Workspace
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from outlay.allocation.tree import Node
     from outlay.events import Entry
     from outlay.execution.job import Job
+    from outlay.state import State
 
 RUN = "noop"
 STEP = 0.02

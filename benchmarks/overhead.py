@@ -226,6 +226,7 @@ def measured(what: str, path: Path) -> tuple[float, float]:
 
 def reopen_outlay(path: str) -> None:
     from noop import ThreeChildren
+
     from outlay.decision import decide
     from outlay.runs import load_state
     from outlay.sqlite_store import SqliteStore
@@ -268,9 +269,7 @@ def _options() -> tuple[Options, str | None]:
     parser.add_argument("--quick", action="store_true", help="a smoke run of about a minute")
     parser.add_argument("--sizes", type=int, nargs="+", help="recorded attempts")
     parser.add_argument("--rounds", type=int, help=f"rounds that {EDGE} attempts are split into")
-    parser.add_argument(
-        "--dir", help="folder on the disk to measure; a temporary one is made in it"
-    )
+    parser.add_argument("--dir", help="folder on the disk to measure")
     parser.add_argument("--measure", nargs=2, metavar=("WHAT", "PATH"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.measure:

@@ -105,7 +105,7 @@ def load_rdb(path: Path) -> int:
 def _trial(number: int) -> optuna.trial.FrozenTrial:
     names = [f"x{k}" for k in range(FLOATS)]
     return optuna.trial.create_trial(
-        params={name: (number % 97) / 97 for name in names},
+        params=dict.fromkeys(names, number % 97 / 97),
         distributions={name: optuna.distributions.FloatDistribution(0.0, 1.0) for name in names},
         value=0.5,
     )
