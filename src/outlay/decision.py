@@ -99,6 +99,8 @@ def _measure_baseline(state: State) -> AnyEvent | None:
     if state.baseline_fault is not None:
         fault = state.baseline_fault
         return events.RunEnded(status="failed", reason=f"baseline: {fault.reason}")
+    if state.defaults_differ:
+        return events.RunEnded(status="failed", reason=state.problems[-1])
     if state.works:
         return None
     first = state.task.seeds.selection[0]
@@ -116,7 +118,7 @@ def _measure_baseline(state: State) -> AnyEvent | None:
 
 def _fix_scale(state: State) -> AnyEvent | None:
     values = list(state.baseline_values.values())
-    if not values:
+    if not values or state.defaults_differ:
         return None
     spread = stdev(values) if len(values) > 1 else 0.0
     scale = fix_scale(state.task.metric, fmean(values), spread)

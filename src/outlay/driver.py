@@ -83,12 +83,16 @@ class Driver:
         """Seconds that drivers were alive in this run, this one included."""
         return self._before + (self._monotonic() - self._began)
 
-    def drive(self) -> None:
-        """Go on until the run has ended, or was interrupted and nothing is in flight."""
-        self._adopt()
-        while True:
+    def drive(self, until: Callable[[State], bool] = lambda state: False) -> None:
+        """Go on until the run has ended, or was interrupted and nothing is in flight.
+
+        Args:
+            until: Checked whenever work was settled; `True` returns at once.
+        """
+        self.adopt()
+        while not until(self.state):
             if self.interrupted == "no":
-                self._advance()
+                self.advance()
             elif self.interrupted == "ending":
                 for identity in self._jobs:
                     self.engine.end(identity)
@@ -107,7 +111,7 @@ class Driver:
             self.state.apply(event, elapsed)
         self._commit(list(recorded), elapsed)
 
-    def _advance(self) -> None:
+    def advance(self) -> None:
         """Decide, record and start until nothing more can happen before a result comes in."""
         if not self.state.stopping and not self.state.ended and self._stop_requested():
             self.record(events.StopRequested())
@@ -139,7 +143,7 @@ class Driver:
             return own, False
         return max(left, 0.0), True
 
-    def _adopt(self) -> None:
+    def adopt(self) -> None:
         """Take over what the log says is in flight from an earlier sitting."""
         for work in self.state.works.values():
             if work.in_flight:
@@ -149,12 +153,13 @@ class Driver:
 
     def _wait(self) -> None:
         for result in self.engine.wait(PATIENCE):
-            launch, cut = self._jobs.pop(result.id)
-            self._settle(launch, result, cut=cut)
+            self.settle(result)
         if self._monotonic() - self._recorded_at >= TICK and self._jobs:
             self.record(events.Ticked())
 
-    def _settle(self, launch: Launch, result: Result, *, cut: bool) -> None:
+    def settle(self, result: Result) -> None:
+        """Record what came of a job, and what follows from that, as one step."""
+        launch, cut = self._jobs.pop(result.id)
         elapsed = self.elapsed
         event: AnyEvent
         if isinstance(launch, events.AttemptLaunched):

@@ -11,6 +11,7 @@ import gc
 import json
 import os
 import secrets
+import shlex
 import socket
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -68,14 +69,14 @@ def prepare_folder(store: Path) -> None:
         (folder / ".gitignore").write_text("*\n")
 
 
-def place_of(state: State, folder: Path, agent: tuple[str, ...] = ()) -> Place:
-    """Return where the jobs of a run live."""
-    workspace = state.task.workspace.path
+def place_of(task: Task, folder: Path, settings: Settings) -> Place:
+    """Return where the jobs of a run live, and what they may see of the machine."""
+    kind, _, command = settings.agent.partition(":")
     return Place(
         folder=folder,
-        environment=child_environment((), threads(state.workers)),
-        mask=(workspace, str(folder.parent.parent)),
-        agent=agent,
+        environment=child_environment((), threads(settings.workers)),
+        mask=(task.workspace.path, str(folder.parent.parent)),
+        agent=tuple(shlex.split(command)) if kind == "command" else (),
     )
 
 

@@ -96,7 +96,12 @@ class State:
         values: Metric by (node, seed), wherever one was measured.
         final: The final measurement's evaluations since the run was last open.
         finals: Final measurements taken up before those.
+        baseline_fault: Why the baseline has no score.
+        baseline_seconds: Mean seconds of one evaluation of it.
+        repeat_differs: Whether one seed gave two values.
+        defaults_differ: Whether the levers' defaults change the program, which ends the run.
         problems: What the baseline's checks found, one line each.
+        reward: From metric to reward, once the baseline is known.
         stopping: Whether the user asked to start nothing new.
         ended: How the run ended, `None` while it is open.
     """
@@ -121,6 +126,8 @@ class State:
         self.problems: list[str] = []
         self.baseline_fault: events.MeasurementSettled | None = None
         self.baseline_seconds = 0.0
+        self.repeat_differs = False
+        self.defaults_differ = False
         self.reward: Reward | None = None
         self.stopping = False
         self.ended: events.RunEnded | None = None
@@ -304,10 +311,20 @@ class State:
             return
         self.baseline_values = {e.seed: e.value for e in plain if e.value is not None}
         self.baseline_seconds = fmean(e.seconds for e in plain)
-        first = self.baseline_values.get(self.task.seeds.selection[0])
-        for check in event.evaluations:
-            if check.role and self.task.evaluator.noise == "seed" and check.value != first:
-                self.problems.append(_PROBLEMS[check.role].format(found=check.value, first=first))
+        self._check_baseline([e for e in event.evaluations if e.role])
+
+    def _check_baseline(self, checks: Sequence[Evaluation]) -> None:
+        """Note what the second run of a seed, and the bare program, say about the evaluator."""
+        first = self.baseline_values[self.task.seeds.selection[0]]
+        evaluator = self.task.evaluator
+        for check in checks:
+            if check.value == first:
+                continue
+            self.repeat_differs |= check.role == "repeat"
+            if evaluator.noise == "seed" and evaluator.seeded:
+                text = _PROBLEMS[check.role].format(found=check.value, first=first)
+                self.problems.append(text)
+                self.defaults_differ |= check.role == "bare"
 
     def _pair_measured(
         self, event: events.MeasurementSettled, launch: events.MeasurementLaunched

@@ -3,7 +3,8 @@
 A Bayesian linear model: a score is a level, plus one effect for each lever off its default, plus
 one for each pair of them, plus noise. Effects are shrunk towards their common mean and
 interactions towards 0; how strongly is estimated. The state is a handful of sums, so recording
-one score and asking for an estimate cost the same after 10 scores and after 10,000.
+one score and asking for an estimate cost the same after 10 scores and after 10,000
+(`outlay.agents._shrinkage` has the formulas).
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+from outlay.agents._shrinkage import Estimate, Fit, solve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,16 +25,11 @@ if TYPE_CHECKING:
 
     Configuration = tuple[str, ...]
 
-MAX_PAIRS = 300
+MAX_PAIRS = 150
 """Above this many pairs of options the model has no interactions."""
-
-NULL = 0.4
-"""Share of changes that are taken to have no effect at all."""
 
 _LEVEL, _COMMON, _EFFECT, _INTERACTION = 5.0, 0.5, 1.0, 0.5
 """Prior standard deviations, in units of the typical effect."""
-_RATIOS = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
-"""Candidates for the typical effect, in units of the noise of one score."""
 _KEPT = 16
 
 
@@ -41,50 +39,6 @@ class Direction(NamedTuple):
     tried: int
     scored: int
     mean: float
-
-
-class Estimate(NamedTuple):
-    """A Student t distribution of a difference; positive is better.
-
-    Attributes:
-        mean: Its centre, in metric units.
-        scale: Its scale, likewise.
-        df: Its degrees of freedom.
-        prior: The scale that it had, around 0, before any score.
-    """
-
-    mean: float
-    scale: float
-    df: float
-    prior: float
-
-    def probability_better(self) -> float:
-        """Return the probability of a difference above 0, where exactly 0 is possible.
-
-        Before any score the difference is 0 with probability `NULL`. The Bayes factor of 0 is the
-        density there over the prior density there (Dickey, Annals of Statistics 42, 1971).
-        """
-        from scipy.special import stdtr
-
-        z = self.mean / self.scale
-        density = -(self.df + 1) / 2 * math.log1p(z * z / self.df)
-        null = NULL * math.exp(density) * self.prior / self.scale
-        return float(stdtr(self.df, z)) * (1 - NULL) / (1 - NULL + null)
-
-    def excludes_zero(self, level: float = 0.9) -> bool:
-        """Return whether the central interval of this level leaves out 0."""
-        from scipy.special import stdtr
-
-        return bool(stdtr(self.df, -abs(self.mean) / self.scale) < (1 - level) / 2)
-
-
-class _Fit(NamedTuple):
-    mean: NDArray[np.float64]
-    """Effects in scaled columns, metric units."""
-    covariance: NDArray[np.float64]
-    df: float
-    prior: float
-    """Prior scale of one scaled column, metric units."""
 
 
 class Effects:
@@ -102,6 +56,7 @@ class Effects:
         self._sign = sign
         self._noise = noise
         self._index = [{o.name: k for k, o in enumerate(lever.options)} for lever in levers]
+        self._place = {lever.name: i for i, lever in enumerate(levers)}
         starts = np.cumsum([2, *(len(lever.options) - 1 for lever in levers)])
         self._first = [int(start) for start in starts[:-1]]
         self._pairs = _pair_columns(self._first, int(starts[-1]))
@@ -115,7 +70,7 @@ class Effects:
         self._count = 0
         self._directions: dict[tuple[str, str], Direction] = {}
         self._best: list[tuple[float, Configuration]] = []
-        self._fit: _Fit | None = None
+        self._fit: Fit | None = None
 
     def record(
         self,
@@ -160,12 +115,13 @@ class Effects:
 
         `None` where the model has no such term or no score that tells about it.
         """
-        (column,) = self._pair_of(first, second) or (-1,)
-        if column < 0 or self._gram[column, column] == 0:
+        a, b = sorted((self._column(*first), self._column(*second)))
+        column = self._pairs.get((a, b))
+        if column is None or self._gram[column, column] == 0:
             return None
-        row = np.zeros((1, len(self._scale)))
-        row[0, column] = self._scale[column]
-        return self._estimates(row)[0]
+        fit, unit = self._fitted(), float(self._scale[column])
+        scale = unit * math.sqrt(fit.covariance[column, column])
+        return Estimate(unit * float(fit.mean[column]), scale, fit.df, unit * fit.prior)
 
     def best(self) -> dict[str, str] | None:
         """Return the scored configuration with the highest estimate, among the best-scored 16."""
@@ -211,23 +167,23 @@ class Effects:
         row[columns] = values
         return row
 
-    def _pair_of(self, first: tuple[str, str], second: tuple[str, str]) -> tuple[int] | None:
-        defaults = {lever.name: lever.options[0].name for lever in self.levers}
-        off = self._off_default({**defaults, first[0]: first[1], second[0]: second[1]})
-        column = self._pairs.get((off[0], off[1])) if len(off) == 2 else None
-        return None if column is None else (column,)
+    def _column(self, lever: str, option: str) -> int:
+        """Return the column of an option, -1 for a default."""
+        i = self._place[lever]
+        k = self._index[i][option]
+        return self._first[i] + k - 1 if k > 0 else -1
 
     def _estimates(self, rows: NDArray[np.float64]) -> list[Estimate]:
         fit = self._fitted()
         means = rows @ fit.mean
-        scales = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", rows, fit.covariance, rows), 1e-300))
+        scales = np.sqrt(np.maximum(((rows @ fit.covariance) * rows).sum(axis=1), 1e-300))
         priors = np.linalg.norm(rows, axis=1) * fit.prior
         columns = zip(means.tolist(), scales.tolist(), priors.tolist(), strict=True)
         return [Estimate(mean, scale, fit.df, prior) for mean, scale, prior in columns]
 
-    def _fitted(self) -> _Fit:
+    def _fitted(self) -> Fit:
         if self._fit is None:
-            self._fit = _solve(
+            self._fit = solve(
                 self._gram, self._moment, self._square, self._count, self._noise_prior()
             )
         return self._fit
@@ -254,36 +210,3 @@ def _pair_columns(first: Sequence[int], end: int) -> dict[tuple[int, int], int]:
     if len(pairs) > MAX_PAIRS:
         return {}
     return {pair: end + k for k, pair in enumerate(pairs)}
-
-
-def _solve(
-    gram: NDArray[np.float64],
-    moment: NDArray[np.float64],
-    square: float,
-    count: int,
-    noise: tuple[float, float],
-) -> _Fit:
-    """Return the posterior at the ratio of effect to noise that the scores make most likely.
-
-    With `A = I / r^2 + G` and `m = A^-1 X'y`, the log evidence of ratio `r` is
-    `-log|r^2 A| / 2 - a log(b + (y'y - m'X'y) / 2)`, with `a` the shape plus half the count
-    (Bishop, Pattern Recognition and Machine Learning, 2006, equation 3.118, noise integrated out).
-    """
-    shape = noise[0] + count / 2
-    found: list[tuple[float, float, float, NDArray[np.float64]]] = []
-    values, vectors = np.linalg.eigh(gram)
-    projected = vectors.T @ moment
-    for ratio in _RATIOS:
-        weights = 1.0 / (np.maximum(values, 0.0) + 1.0 / ratio**2)
-        rate = noise[1] + max(square - float(projected**2 @ weights), 0.0) / 2
-        evidence = float(np.log(weights / ratio**2).sum()) / 2 - shape * math.log(rate)
-        evidence -= math.log(ratio / 2) ** 2 / 4
-        found.append((evidence, float(ratio), rate, weights))
-    _, ratio, rate, weights = max(found, key=lambda entry: entry[0])
-    variance = rate / shape
-    return _Fit(
-        mean=vectors @ (weights * projected),
-        covariance=(vectors * weights) @ vectors.T * variance,
-        df=2 * shape,
-        prior=ratio * math.sqrt(variance),
-    )

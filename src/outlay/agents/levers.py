@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
-    from outlay.agents.effects import Effects, Estimate
+    from outlay.agents._shrinkage import Estimate
+    from outlay.agents.effects import Effects
     from outlay.task import Lever
 
     Configuration = tuple[str, ...]
@@ -81,13 +82,9 @@ def propose(
         axes: Names of the levers that may change, best first; `None` for all in their order.
     """
     singles = _singles(effects.levers, config, retired, axes)
-    candidates = [*singles, *_combinations(effects, config, singles)]
-    gains = {
-        c: gain
-        for c, gain in _gains(effects, config, candidates).items()
-        if configuration(effects.levers, {**config, **dict(c)}) not in known
-    }
-    untried = [c for c in gains if len(c) == 1 and effects.direction(*c[0]).tried == 0]
+    candidates: list[Changes] = [*singles, *_combinations(effects, config, singles)]
+    gains = _gains(effects, config, candidates, known)
+    untried = [c for c in singles if c in gains and effects.direction(*c[0]).tried == 0]
     ranked = sorted((c for c in gains if c not in untried), key=lambda c: -gains[c])
     if ranked and 1 < count <= len(untried) and gains[ranked[0]] > gains[untried[count - 1]]:
         untried[count - 1] = ranked.pop(0)
@@ -134,19 +131,25 @@ def _interacting(effects: Effects, singles: Sequence[Changes]) -> list[Changes]:
 
 
 def _gains(
-    effects: Effects, config: Mapping[str, str], candidates: Sequence[Changes]
+    effects: Effects,
+    config: Mapping[str, str],
+    candidates: Sequence[Changes],
+    known: Container[Configuration],
 ) -> dict[Changes, float]:
-    """Return the improvement that each candidate promises over the best configuration so far."""
-    best = effects.best() or dict(config)
-    estimates = effects.differences(best, [{**config, **dict(c)} for c in candidates])
-    return {c: _expected_improvement(e) for c, e in zip(candidates, estimates, strict=True)}
+    """Return what each candidate outside the tree promises over the best configuration so far."""
+    children = {c: {**config, **dict(c)} for c in candidates}
+    open_ = {c: v for c, v in children.items() if configuration(effects.levers, v) not in known}
+    estimates = effects.differences(effects.best() or config, list(open_.values()))
+    return {c: _expected_improvement(e) for c, e in zip(open_, estimates, strict=True)}
 
 
 def _expected_improvement(gain: Estimate) -> float:
     """Return E[max(gain, 0)], the t distribution taken as normal (Mockus, 1978)."""
     z = gain.mean / gain.scale
     density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    return gain.mean * math.erfc(-z / math.sqrt(2)) / 2 + gain.scale * density
+    expected = gain.mean * math.erfc(-z / math.sqrt(2)) / 2 + gain.scale * density
+    # Rounded, so that the last bits of a linear algebra library never decide an order.
+    return float(f"{expected:.8e}")
 
 
 def _proposal(
@@ -159,7 +162,7 @@ def _proposal(
         changes=changes,
         axis=single[0],
         direction=single[1],
-        prior=min(max(estimate.probability_better(), 0.01), 0.99),
+        prior=round(min(max(estimate.probability_better(), 0.01), 0.99), 6),
         hypothesis=f"Setting {what} improves the metric.",
         rationale=_rationale(effects, changes, estimate),
         risks=_risks(changes),

@@ -48,17 +48,18 @@ def plan(task: Task, config: Mapping[str, str], hypothesis: str) -> str:
 
 
 def edits_between(parent: str, child: str) -> tuple[Edit, ...]:
-    """Return edits that turn the parent's plan into the child's, each with a single match."""
+    """Return edits that turn the parent's plan, which is not empty, into the child's."""
     before, after = parent.splitlines(keepends=True), child.splitlines(keepends=True)
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     edits: list[Edit] = []
     text = parent
+    # From the end, so that the lines above an edit are still those of the parent.
     for tag, i, j, k, end in reversed(matcher.get_opcodes()):
         if tag != "equal":
-            edit = _with_context(before, (i, j), "".join(after[k:end]), text)
-            edits.append(edit)
-            text = text.replace(edit.search, edit.replace)
-    if text != child:
+            low = _unique_from(before, i, j, text)
+            edits.append(Edit("".join(before[low:j]), "".join([*before[low:i], *after[k:end]])))
+            text = text.replace(*edits[-1]) if edits[-1].search else child
+    if any(not edit.search for edit in edits) or text != child:
         return (Edit(parent, child),)
     return tuple(edits)
 
@@ -70,14 +71,19 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
         InputError: If the text to search for is empty, absent, or there more than once.
     """
     for number, (search, replacement) in enumerate(edits, 1):
-        first = text.find(search) if search else -1
-        if first < 0 or text.find(search, first + 1) >= 0:
-            found = "no match" if first < 0 else "several matches"
+        if not _once(text, search):
+            found = "several matches" if search and search in text else "no match"
             raise InputError(
-                f"edit {number} of {len(edits)}: found {found} of {search[:60]!r}, allowed: one match"
+                f"edit {number} of {len(edits)}: found {found} of {search[:60]!r}, "
+                "allowed: exactly one match"
             )
-        text = text[:first] + replacement + text[first + len(search) :]
+        text = text.replace(search, replacement)
     return text
+
+
+def _once(text: str, search: str) -> bool:
+    first = text.find(search)
+    return bool(search) and first >= 0 and text.find(search, first + 1) < 0
 
 
 def modification(parent: str, child: str) -> str:
@@ -89,16 +95,12 @@ def modification(parent: str, child: str) -> str:
 
 def changes_text(task: Task, parent: Mapping[str, str], proposal: Proposal) -> str:
     """Return `changes.md`: what the child does differently, one line a lever."""
-    before = {
-        lever.name: o for lever, o in zip(task.levers, chosen(task.levers, parent), strict=True)
-    }
-    after = {
-        lever.name: o
-        for lever, o in zip(task.levers, chosen(task.levers, proposal.config), strict=True)
-    }
+    named = dict(proposal.changes)
+    pairs = zip(task.levers, chosen(task.levers, proposal.config), strict=True)
     return "".join(
-        f"- {name}: {before[name].name} to {option} ({described(after[name])})\n"
-        for name, option in proposal.changes
+        f"- {lever.name}: {parent[lever.name]} to {option.name} ({described(option)})\n"
+        for lever, option in pairs
+        if lever.name in named
     )
 
 
@@ -135,20 +137,12 @@ def _commands(task: Task, args: tuple[str, ...]) -> list[str]:
     return [*lines, f"    {command or evaluator.function}".replace("'{seed}'", "{seed}")]
 
 
-def _with_context(before: list[str], span: tuple[int, int], new: str, text: str) -> Edit:
-    """Return the edit of lines `span`, widened by equal lines until it matches once."""
-    start, end = span
-    low, high = start, end
-    while low > 0 or high < len(before):
-        search = "".join(before[low:high])
-        if search and text.count(search) == 1:
-            break
-        low, high = max(low - 1, 0), high
-    search = "".join(before[low:high])
-    return Edit(search, "".join(before[low:start]) + new)
+def _unique_from(before: list[str], start: int, end: int, text: str) -> int:
+    """Return the last line up to `start` from which the lines to `end` are in the text once."""
+    return next((low for low in range(start, -1, -1) if _once(text, "".join(before[low:end]))), 0)
 
 
-_TEMPLATE = '''"""Writes this node's plan: python diff.py PARENT_PLAN, or the parent's plan on stdin."""
+_TEMPLATE = '''"""Writes the plan from its parent's: python diff.py PLAN, or PLAN on stdin."""
 
 import sys
 

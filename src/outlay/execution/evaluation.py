@@ -10,7 +10,6 @@ import signal
 import sys
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -34,14 +33,14 @@ _MOST_RESULT = 10_000_000
 _LEAST_FREE = 1 << 20
 
 
-@dataclass(slots=True)
 class Progress:
     """What a job has to show so far, whatever comes next."""
 
-    runs: list[Evaluated] = field(default_factory=list)
-    files: str = ""
-    detail: str = ""
-    usage: dict[str, Any] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.runs: list[Evaluated] = []
+        self.files = ""
+        self.detail = ""
+        self.usage: dict[str, Any] = {}
 
 
 def carry_out(job: Job, kind: sandbox.Kind, watch: step.Watch, progress: Progress) -> None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(NamedTuple):
     """How a metric is read; the fields are those of `outlay.task.Metric`."""
 
     name: str
@@ -35,12 +33,11 @@ class _FaultError(Exception):
     """Carries a sentence about what is wrong with the metric."""
 
 
-@dataclass(slots=True)
-class _Pairs:
+class _Pairs(NamedTuple):
     """A JSON object with the keys that it gave twice, with different values."""
 
-    values: dict[str, Any] = field(default_factory=dict)
-    unclear: set[str] = field(default_factory=set)
+    values: dict[str, Any]
+    unclear: set[str]
 
 
 def from_json(rule: Rule, text: str, where: str) -> Reading:
@@ -143,7 +140,7 @@ def _object(line: str) -> _Pairs | None:
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> _Pairs:
-    found = _Pairs()
+    found = _Pairs({}, set())
     for key, value in pairs:
         if key in found.values and found.values[key] != value:
             found.unclear.add(key)
@@ -196,7 +193,9 @@ def _check_range(rule: Rule, value: float) -> None:
 
 
 def _plain(found: Any) -> str:
-    return json.dumps(found, default=lambda pairs: pairs.values)
+    if isinstance(found, _Pairs):
+        return "an object"
+    return "a list" if isinstance(found, list) else json.dumps(found)
 
 
 def _shown(text: str) -> str:

@@ -70,7 +70,7 @@ def _place(objects: Path, name: str) -> Path:
 def _write(objects: Path, name: str, chunks: Iterator[bytes]) -> None:
     place = _place(objects, name)
     place.parent.mkdir(parents=True, exist_ok=True)
-    beside = place.with_name(f".{name[2:10]}.{os.getpid()}")
+    beside = place.with_name(f".{name[2:10]}.{os.urandom(4).hex()}")
     digest, pack = hashlib.sha256(), zlib.compressobj(1)
     try:
         with open(beside, "wb") as file:

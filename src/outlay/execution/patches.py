@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
@@ -46,7 +47,7 @@ def difference(path: str, old: File | None, new: File | None) -> str:
     lines, others = _lines(before), _lines(after)
     if lines is None or others is None:
         both = _literal(after) + _literal(before)
-        return text + _index(before, after) + "GIT binary patch\n" + both
+        return text + _index(old, new) + "GIT binary patch\n" + both
     text += f"--- {_name('a/' + path) if old else '/dev/null'}\n"
     text += f"+++ {_name('b/' + path) if new else '/dev/null'}\n"
     return text + "".join(_hunks(lines, others))
@@ -58,7 +59,8 @@ def applied(
     """Return the new files of a patch by path, `None` for those that it removes.
 
     Args:
-        patch: A unified diff as `git diff` or `diff -u` writes it, or `difference` here.
+        patch: A unified diff as `git diff` or `diff -u` writes it, or `difference` here, decoded
+            with `surrogateescape`.
         read: Returns the file at a path as it stands.
         strip: Leading parts of the names in the patch that are dropped.
 
@@ -167,11 +169,10 @@ def _changed(section: _Section, path: str, old: File | None) -> File:
         return File(content, mode)
     if section.body[0].startswith("GIT binary patch"):
         return File(_from_literal(section.body[1:], path), mode)
-    try:
-        lines = _split(content.decode("utf-8"))
-    except UnicodeDecodeError:
-        raise PatchError(f"patch changes {path} as text, but the file is binary") from None
-    return File("".join(_patched(lines, section.body, path)).encode(), mode)
+    # Bytes that are no UTF-8 pass through unchanged, as they do in git's text patches.
+    lines = _split(content.decode("utf-8", "surrogateescape"))
+    text = "".join(_patched(lines, section.body, path))
+    return File(text.encode("utf-8", "surrogateescape"), mode)
 
 
 def _patched(lines: list[str], body: list[str], path: str) -> list[str]:
@@ -254,18 +255,16 @@ def _split(text: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
-def _index(before: bytes, after: bytes) -> str:
+def _index(old: File | None, new: File | None) -> str:
     # git wants whole names to take a binary patch; it checks them only where it can.
-    return f"index {_git_name(before)}..{_git_name(after)}\n"
+    return f"index {_git_name(old)}..{_git_name(new)}\n"
 
 
-def _git_name(content: bytes) -> str:
-    import hashlib
-
-    if not content:
+def _git_name(file: File | None) -> str:
+    if file is None:
         return "0" * 40
-    head = f"blob {len(content)}\0".encode()
-    return hashlib.sha1(head + content, usedforsecurity=False).hexdigest()
+    head = f"blob {len(file.content)}\0".encode()
+    return hashlib.sha1(head + file.content, usedforsecurity=False).hexdigest()
 
 
 def _literal(content: bytes) -> str:

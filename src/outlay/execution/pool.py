@@ -125,12 +125,15 @@ class LocalPool:
             self._collect(job_id)
 
     def _popen(self, job: Job) -> subprocess.Popen[bytes] | None:
+        environment = os.environ | {TOKEN: job.token}
+        # Compiling our modules anew would cost each job more than all the rest of its start.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         command = [sys.executable, "-P", "-m", "outlay", "attempt", self._run_folder, job.id]
         with open(folder.job_folder(self._run_folder, job.id) / "wrapper.txt", "ab") as talk:
             try:
                 return subprocess.Popen(
                     command,
-                    env=os.environ | {TOKEN: job.token},
+                    env=environment,
                     stdin=subprocess.DEVNULL,
                     stdout=talk,
                     stderr=talk,

@@ -13,9 +13,8 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 if TYPE_CHECKING:
     import ctypes
@@ -33,8 +32,7 @@ _MOST_BINDS = 64
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(NamedTuple):
     """What a command sees, as absolute paths without links.
 
     Attributes:
@@ -130,7 +128,7 @@ def _bwrap(view: View) -> list[str]:
         (view.work, ["--bind", view.work, view.work]),
         (view.exchange, ["--bind", view.exchange, view.exchange]),
     ]
-    mounts += [(path, _absent(path)) for path in view.masks if os.path.lexists(path)]
+    mounts += [(path, _absent(path)) for path in _outermost(view)]
     hidden = ("/tmp", *view.masks)  # noqa: S108
     mounts += [
         (path, ["--ro-bind-try", path, path])
@@ -149,6 +147,17 @@ def _bwrap(view: View) -> list[str]:
 
 
 _GPU = ("nvidia", "dri", "kfd")
+
+
+def _outermost(view: View) -> list[str]:
+    """Return the masks that are needed: there, and not inside another mask already."""
+    shown = [path for path in view.masks if os.path.lexists(path)]
+    return [
+        path
+        for path in shown
+        if any(_below(path, seen) for seen in view.visible)
+        or not any(other != path and _below(path, other) for other in shown)
+    ]
 
 
 def _absent(path: str) -> list[str]:

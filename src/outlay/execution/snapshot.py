@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from outlay.execution import objects as store
 from outlay.execution.globs import covers
+from outlay.execution.patches import File, difference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -96,6 +97,22 @@ def lay(
     for path, entry in load(manifest, objects).items():
         if choose(path):
             write(root, path, entry.mode, store.stream(Path(objects), entry.blob))
+
+
+def diff(old: str, new: str, objects: str | os.PathLike[str]) -> str:
+    """Return the patch from one manifest to another, in the format that `git apply` takes.
+
+    Contents that are not UTF-8 text are in it as git binary literals.
+    """
+    before, after = load(old, objects), load(new, objects)
+    changed = sorted(
+        path for path in before.keys() | after.keys() if before.get(path) != after.get(path)
+    )
+
+    def file(entry: Entry | None) -> File | None:
+        return File(store.get(Path(objects), entry.blob), entry.mode) if entry else None
+
+    return "".join(difference(p, file(before.get(p)), file(after.get(p))) for p in changed)
 
 
 def write(root: Path, path: str, mode: str, content: Iterable[bytes]) -> None:

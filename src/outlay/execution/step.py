@@ -7,8 +7,7 @@ import selectors
 import signal
 import subprocess
 import time
-from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Literal, NamedTuple
 
 from outlay.execution import processes
 from outlay.execution.sandbox import die_with
@@ -25,7 +24,6 @@ _BEAT = 1.0
 _LOOK = 0.05
 
 
-@dataclass(slots=True)
 class Watch:
     """The limits of a job and what it has used, shared by its commands.
 
@@ -39,19 +37,26 @@ class Watch:
         peak: Largest resident bytes seen.
     """
 
-    seconds: float | None
-    memory: int | None
-    wake: int
-    tell: Callable[[float, list[Process]], None]
-    asked: bool = False
-    waited: float = 0.0
-    peak: int = 0
-    begun: float = field(default_factory=time.monotonic)
-    _told: float = -_BEAT
+    def __init__(
+        self,
+        seconds: float | None,
+        memory: int | None,
+        wake: int,
+        tell: Callable[[float, list[Process]], None],
+    ) -> None:
+        self.seconds = seconds
+        self.memory = memory
+        self.wake = wake
+        self.tell = tell
+        self.asked = False
+        self.waited = 0.0
+        self.peak = 0
+        self._begun = time.monotonic()
+        self._told = -_BEAT
 
     def used(self) -> float:
         """Return the seconds of work so far."""
-        return time.monotonic() - self.begun - self.waited
+        return time.monotonic() - self._begun - self.waited
 
     def stop(self) -> Stop:
         """Return why the work must stop now, empty if it may go on."""
@@ -85,8 +90,7 @@ class Watch:
         return left
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(NamedTuple):
     """How a command ended.
 
     Attributes:

@@ -45,8 +45,9 @@ class Workspace:
     def withhold(self) -> None:
         """Remove the hidden files, before an agent looks."""
         for path in self._manifest():
-            if covers(self.job.hidden, path):
+            if self._hides(path):
                 snapshot.free(self.root, path)
+                self._prune(path)
 
     def settle(self) -> str:
         """Read back what an agent left, add the hidden files, and return what was undone.
@@ -56,7 +57,7 @@ class Workspace:
         before, after = self._manifest(), snapshot.load(self._take(), self.job.objects)
         undone = []
         for path in sorted(before.keys() | after.keys()):
-            if before.get(path) == after.get(path) or covers(self.job.hidden, path):
+            if before.get(path) == after.get(path) or self._hides(path):
                 continue
             if covers(self.job.protected, path) and path in before:
                 raise fault.failed("protected", f"protected file {path} was changed")
@@ -93,6 +94,8 @@ class Workspace:
 
     def _is(self, path: str, entry: snapshot.Entry) -> bool:
         place = self.root / path
+        if place.parent.resolve() != self.root.resolve() / os.path.dirname(path):
+            return False
         try:
             if entry.mode == snapshot.LINK:
                 target = objects.get(Path(self.job.objects), entry.blob)
@@ -100,6 +103,14 @@ class Workspace:
             return objects.file_hash(place) == entry.blob
         except OSError:
             return False
+
+    def _prune(self, path: str) -> None:
+        """Remove the folders above a path that are empty, since their names tell something."""
+        while path := path.rpartition("/")[0]:
+            try:
+                (self.root / path).rmdir()
+            except OSError:
+                return
 
     def _hides(self, path: str) -> bool:
         return covers(self.job.hidden, path)
@@ -134,7 +145,7 @@ class Workspace:
         if text is None:
             raise fault.failed("patch", f"patch file {path!r} is not there")
         try:
-            changed = patches.applied(text.content.decode("utf-8"), self._read)
+            changed = patches.applied(text.content.decode("utf-8", "surrogateescape"), self._read)
             for name, file in changed.items():
                 if file is None:
                     snapshot.free(self.root, name)
@@ -146,7 +157,7 @@ class Workspace:
     def _read(self, path: str) -> patches.File | None:
         """Return a file of the workspace; `None` if it is none or lies behind a link."""
         place = self.root / path
-        if place.parent.resolve() != (self.root.resolve() / path).parent:
+        if place.parent.resolve() != self.root.resolve() / os.path.dirname(path):
             return None
         if place.is_symlink():
             return patches.File(os.fsencode(os.readlink(place)), snapshot.LINK)
