@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from outlay.allocation.tree import Node
-    from outlay.events import Entry
     from outlay.execution.job import Job
     from outlay.state import State
 
@@ -129,7 +128,6 @@ class Run:
             state.apply(event, 0.0)
         self.store.append(RUN, began, at=time.time(), elapsed=0.0)
         self.state = state
-        self._goal = 0
         self._driver = Driver(
             self.store,
             RUN,
@@ -137,18 +135,18 @@ class Run:
             Place(folder=folder, environment=dict(os.environ)),
             Instant(state),
             reflector=ThreeChildren(),
-            on_step=self._stop_at_goal,
         )
 
     def go(self, attempts: int) -> None:
         """Carry out so many more attempts."""
-        self._goal = self.state.attempts + attempts
-        self._driver.interrupted = "no"
-        self._driver.drive()
+        goal = self.state.attempts + attempts
+        self._driver.drive(lambda state: state.attempts >= goal and not state.works)
 
-    def _stop_at_goal(self, entries: list[Entry], state: State) -> None:
-        if state.attempts >= self._goal and self._driver.interrupted == "no":
-            self._driver.interrupt()
+    def build(self, attempts: int) -> None:
+        """Carry out so many attempts without waiting for the disk, for a history to start from."""
+        self.store._connection.execute("PRAGMA synchronous=OFF")
+        self.go(attempts)
+        self.store._connection.execute("PRAGMA synchronous=FULL")
 
     @property
     def depth(self) -> tuple[float, int]:

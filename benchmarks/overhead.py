@@ -90,7 +90,7 @@ def one_size(folder: Path, size: int, options: Options) -> list[Target]:
     here = folder / str(size)
     budget = history + EDGE + SPARE
     own = Run(here / "outlay", budget)
-    own.go(history)
+    own.build(history)
     fresh = Run(here / "fresh", budget)
     fresh.go(1)
     peers = min(history, options.optuna_history)
