@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -85,7 +86,7 @@ def job_for(state: State, launch: Launch, place: Place, seconds: float | None) -
     return Job(
         id=identity,
         token=token(state, launch),
-        folder=str(place.folder / "jobs" / identity),
+        folder=os.path.join(place.folder, "jobs", identity),
         objects=str(place.objects),
         subjects=tuple(subjects),
         runs=tuple(runs),

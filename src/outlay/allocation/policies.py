@@ -65,8 +65,10 @@ def base(parent: Node, child: Node) -> float:
     `Q(v)` for a scored child; `Q(u) sqrt(P(v))` for an unvisited one, `sqrt(P(v))` if `Q(u) = 0`.
     """
     if child.count:
-        return max(child.value, FLOOR)
-    return max((parent.value or 1.0) * sqrt(child.prior), FLOOR)
+        found = child.total / child.count
+    else:
+        found = (parent.value or 1.0) * sqrt(child.prior)
+    return found if found > FLOOR else FLOOR
 
 
 def weights(parent: Node, children: Sequence[Node], power: float) -> list[float]:
