@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from outlay.errors import InputError, bad_value
-from outlay.execution.globs import covers
+from outlay.globs import is_literal, matches
 
 if TYPE_CHECKING:
     from outlay.task import Lever, Option, Task
@@ -65,11 +65,6 @@ def shown(name: str) -> str:
     return name if re.fullmatch(r"[\w-]+", name) else repr(name[:60])
 
 
-def is_literal(glob: str) -> bool:
-    """Return whether the glob is a plain path, without any wildcard."""
-    return not any(c in glob for c in "*?[")
-
-
 def check_choices(task: Task, where: str) -> None:
     """Raise `InputError` for the first word that is not one of its choices."""
     fault = Fault(where)
@@ -94,7 +89,7 @@ def _clean(text: str) -> bool:
 
 def _compiles(glob: str) -> bool:
     try:
-        covers((glob,), "")
+        matches("", (glob,))
     except re.error:
         return False
     return True
@@ -207,7 +202,7 @@ def _paths(task: Task, fault: Fault) -> None:
     explicit = workspace.editable != ("**",)
     for key in ("protected", "hidden"):
         for path in getattr(workspace, key):
-            if explicit and is_literal(path) and covers(workspace.editable, path):
+            if explicit and is_literal(path) and matches(path, workspace.editable):
                 fault.value(f"task.{key}", path, "a path that is not in task.editable too")
             if explicit and path in workspace.editable:
                 fault.value(f"task.{key}", path, "a path that is not in task.editable too")

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from outlay._taskcheck import Fault, is_literal, shown
-from outlay.execution.globs import covers
+from outlay._taskcheck import Fault, shown
+from outlay.globs import is_literal, matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,9 +67,9 @@ def _disjoint(task: Task, root: Path, fault: Fault) -> None:
     if workspace.editable == ("**",):
         return
     for path in _files(root):
-        if covers(workspace.editable, path):
+        if matches(path, workspace.editable):
             for key in ("protected", "hidden"):
-                if covers(getattr(workspace, key), path):
+                if matches(path, getattr(workspace, key)):
                     fault.value(f"task.{key}", path, "a path that is not in task.editable too")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from outlay.execution.globs import covers
+from outlay.globs import matches
 from outlay.report.history import History
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def self_reported(state: State) -> bool:
         return False
     space = state.task.workspace
     return any(
-        covers(space.editable, path) and not covers((*space.protected, *space.hidden), path)
+        matches(path, space.editable) and not matches(path, (*space.protected, *space.hidden))
         for path in _files(state.task.evaluator.command)
     )
 
