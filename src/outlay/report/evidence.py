@@ -63,7 +63,8 @@ def _scores(state: State, node: int) -> str:
             verdict = "promoted" if event.promoted else "rejected"
             lines.append(
                 f"- {verdict} against {node_name(state, found.incumbent)} after "
-                f"{many(event.pairs, 'fresh pair')}: gain {signed(event.estimate)} ({interval(event.low, event.high)})"
+                f"{many(event.pairs, 'fresh pair')}: gain {signed(event.estimate)} "
+                f"({interval(event.low, event.high)})"
             )
     if node != state.contest.champion:
         lines.append(f"- not the champion, which is {node_name(state, state.contest.champion)}")

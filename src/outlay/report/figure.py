@@ -29,7 +29,8 @@ def champion_figure(state: State, entries: Iterable[Entry]) -> Any:
     figure = Figure(figsize=(8, 4.2), layout="constrained")
     axes = figure.add_subplot()
     if scored:
-        axes.scatter(*zip(*scored, strict=True), s=22, color=_SCORED, label="selection score")
+        places, scores = zip(*scored, strict=True)
+        axes.scatter(places, scores, s=22, color=_SCORED, label="selection score")
     if course.reigns and state.baseline_values:
         starts = [reign.since for reign in course.reigns] + [max(state.attempts, 1)]
         values = [_selected(state, reign.node) for reign in course.reigns]
@@ -38,7 +39,7 @@ def champion_figure(state: State, entries: Iterable[Entry]) -> Any:
             [*values, values[-1]],
             where="post",
             color=_CHAMPION,
-            label="champion, confirmed",
+            label="confirmed champion",
         )
     foot = axes.get_ylim()[0]
     axes.scatter(failed, [foot] * len(failed), marker="x", color=_FAILED, label="no score")
