@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -255,7 +255,7 @@ class _Desk:
             runs=runs,
             seconds=sum(run.seconds for run in runs),
         )
-        self._results.append(replace(result, files=job.subjects[0].files))
+        self._results.append(result._replace(files=job.subjects[0].files))
 
     def adopt(self, job_id: str, token: str) -> None:
         self._results.append(Result(id=job_id, status="infrastructure", reason="ended"))

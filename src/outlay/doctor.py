@@ -17,8 +17,8 @@ import msgspec
 from outlay.decision import NOISE_SEEDS, final_reserve
 from outlay.errors import InputError, OutlayError
 from outlay.execution import sandbox
-from outlay.execution.globs import covers
 from outlay.execution.snapshot import load
+from outlay.globs import matches
 from outlay.session import sitting
 
 if TYPE_CHECKING:
@@ -167,13 +167,13 @@ def _kept(task: Task, objects: Path, state: State) -> Check:
     """Return how many files attempts start from, and how many of them are protected."""
     files = state.started.files if state.started is not None else ""
     paths = list(load(files, objects))
-    safe = sum(covers(task.workspace.protected, path) for path in paths)
-    hidden = sum(covers(task.workspace.hidden, path) for path in paths)
+    safe = sum(matches(path, task.workspace.protected) for path in paths)
+    hidden = sum(matches(path, task.workspace.hidden) for path in paths)
     found = f"{len(paths)} files, {safe} protected, {hidden} hidden"
     missing = [
         glob
         for glob in (*task.workspace.protected, *task.workspace.hidden)
-        if not any(covers((glob,), path) for path in paths)
+        if not any(matches(path, (glob,)) for path in paths)
     ]
     if missing:
         found += f"; nothing matches {', '.join(missing)}"

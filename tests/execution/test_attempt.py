@@ -88,7 +88,8 @@ print(sorted(name for name in sys.modules if name.startswith("outlay.")))
     others, ours = map(eval, done.stdout.splitlines())
     known = {"__main__", "__mp_main__", "_virtualenv", "sitecustomize", "usercustomize"}
     assert [name for name in others if name not in known and not name.startswith("__edit")] == []
-    assert all(name.startswith("outlay.execution") or name == "outlay.__main__" for name in ours)
+    known_ours = ("outlay.execution", "outlay.globs", "outlay.__main__")
+    assert [name for name in ours if not name.startswith(known_ours)] == []
 
 
 @pytest.mark.parametrize(
@@ -316,6 +317,25 @@ open("hid/__pycache__/den.cpython-311.pyc", "w").write("x")
     result, _ = run_agent(lab, agent, sandbox=kind)
     assert (result.status, result.runs[0].value) == ("done", 1.0)
     agent = "import os\nos.symlink('/tmp', 'hid')\n"
+    result, _ = run_agent(lab, agent, sandbox=kind)
+    assert (result.status, result.runs[0].value) == ("done", 1.0)
+
+
+def test_an_agent_cannot_answer_for_the_evaluator(lab: Lab, kind: Kind) -> None:
+    outside = lab.root / "outside"
+    outside.mkdir()
+    (outside / "r.json").write_text("{}")
+    agent = f"""
+import os
+exchange = os.path.dirname(os.environ["OUTLAY_PLAN"])
+os.makedirs(exchange + "/result.json/x")
+os.symlink({str(outside)!r}, "out")
+"""
+    result, _ = run_agent(lab, agent, sandbox=kind, source="out/r.json")
+    assert (result.status, result.reason) == ("failed", "metric")
+    assert (outside / "r.json").exists()
+    agent = agent.replace("os.makedirs(exchange", "open(exchange").replace('/x")', "\", 'w')")
+    agent = agent.replace("os.symlink", "print")
     result, _ = run_agent(lab, agent, sandbox=kind)
     assert (result.status, result.runs[0].value) == ("done", 1.0)
 

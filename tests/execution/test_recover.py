@@ -193,4 +193,4 @@ def test_the_last_words_of_a_process_that_could_not_begin(lab: Lab) -> None:
     (result,) = lab.pool.wait(20)
     if result.status != "done":  # the child had not read it yet
         assert "no job" in result.detail
-        assert (result.status, result.reason) == ("infrastructure", "host")
+        assert (result.status, result.reason) == ("infrastructure", "ended")

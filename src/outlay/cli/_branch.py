@@ -12,7 +12,7 @@ from pathlib import Path
 
 from outlay.errors import InputError, OutlayError
 from outlay.execution import snapshot
-from outlay.execution.globs import covers
+from outlay.globs import matches
 
 _REDIRECTING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_NAMESPACE")
 _WHO = ("AUTHOR", "COMMITTER")
@@ -140,4 +140,4 @@ def _tree(repository: Repository, scratch: Path, head: str, manifest: str, objec
 def _ours(path: str, prefix: str, modules: list[str]) -> bool:
     """Whether snapshots hold the path; what they never hold stays as HEAD has it."""
     in_module = any(path == module or path.startswith(module + "/") for module in modules)
-    return not in_module and not covers(snapshot.NEVER, path.removeprefix(prefix))
+    return not in_module and not matches(path.removeprefix(prefix), snapshot.NEVER)

@@ -11,7 +11,6 @@ import os
 import resource
 import signal
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from outlay.execution import evaluation, fault, folder, sandbox, snapshot, step
@@ -31,7 +30,7 @@ def main(arguments: list[str]) -> int:
         return _say("usage: outlay attempt RUN_FOLDER JOB_ID", 2)
     place = folder.job_folder(os.path.realpath(arguments[0]), arguments[1])
     try:
-        job = replace(folder.read_job(place), folder=str(place))
+        job = folder.read_job(place)._replace(folder=str(place))
     except (OSError, ValueError) as error:
         return _say(f"no job {arguments[1]} in {arguments[0]}: {error}", 2)
     me = row(os.getpid())

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import stat
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from outlay.execution import objects as store
-from outlay.execution.globs import covers
 from outlay.execution.patches import File, difference
+from outlay.globs import matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -57,7 +55,7 @@ def take(
     root, left_out = Path(folder), (*NEVER, *skip)
     manifest: Manifest = {}
     for path in _listed(root, plain=plain):
-        if not covers(left_out, path):
+        if not matches(path, left_out):
             entry = _stored(root / path, Path(objects))
             if entry is not None:
                 manifest[path] = entry
@@ -150,9 +148,14 @@ def free(root: Path, path: str) -> Path:
 
 def remove_tree(folder: Path) -> None:
     """Remove a folder with everything in it, however its modes were left; links stay closed."""
-    for at, _, _ in os.walk(folder):
-        os.chmod(at, 0o700)
-    shutil.rmtree(folder)
+    os.chmod(folder, 0o700)
+    with os.scandir(folder) as found:
+        for item in found:
+            if item.is_dir(follow_symlinks=False):
+                remove_tree(Path(item.path))
+            else:
+                os.unlink(item.path)
+    os.rmdir(folder)
 
 
 def all_files(root: Path) -> Iterator[str]:
@@ -164,7 +167,7 @@ def all_files(root: Path) -> Iterator[str]:
             for item in found:
                 path = f"{at}/{item.name}" if at else item.name
                 if item.is_dir(follow_symlinks=False):
-                    if not covers(NEVER, path):
+                    if not matches(path, NEVER):
                         todo.append(path)
                 else:
                     yield path
@@ -185,7 +188,7 @@ def _listed(root: Path, *, plain: bool) -> Iterator[str]:
 
 def _git_files(root: Path) -> list[str] | None:
     """Return what git tracks or would track; `None` without git or where it ignores the root."""
-    if not (shutil.which("git") and _git(root, "rev-parse", "--is-inside-work-tree") == b"true\n"):
+    if _git(root, "rev-parse", "--is-inside-work-tree") != b"true\n":
         return None
     if _git(root, "check-ignore", "-q", ".") is not None:
         return None
@@ -194,11 +197,17 @@ def _git_files(root: Path) -> list[str] | None:
 
 
 def _git(root: Path, *arguments: str) -> bytes | None:
+    import subprocess  # not needed in an attempt's process, which has to start fast
+
     # Only to read: no index refresh, no hook of the repository, whoever owns the folder.
     options = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-C", str(root))
     env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     env["GIT_OPTIONAL_LOCKS"] = "0"
-    done = subprocess.run(("git", *options, *arguments), capture_output=True, env=env, check=False)
+    command = ("git", *options, *arguments)
+    try:
+        done = subprocess.run(command, capture_output=True, env=env, check=False)
+    except FileNotFoundError:
+        return None
     return done.stdout if done.returncode == 0 else None
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import selectors
+import select
 import signal
-import subprocess
 import time
-from typing import IO, TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from outlay.execution import processes
 from outlay.execution.sandbox import die_with
@@ -120,41 +119,79 @@ def run(
 ) -> Ended:
     """Run a command and return how it ended, when none of its processes is left.
 
-    Raises `OSError` if it cannot be started.
+    Raises `OSError` if it cannot be started, with the program as its file name if that is why.
     """
     begun = time.monotonic()
-    parent = os.getpid()
-    child = subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        preexec_fn=lambda: die_with(parent),
-    )
-    assert child.stdout is not None  # noqa: S101 - both are pipes
-    assert child.stderr is not None  # noqa: S101
-    streams = {child.stdout: out, child.stderr: err}
+    child, streams = _start(command, folder, environment, (out, err))
+    handle = os.pidfd_open(child)
     try:
-        stop = _follow(child, streams, watch)
+        stop = _follow(handle, streams, watch)
     finally:
         left = end_tree()
-        code = child.poll() if left else child.wait()
-        _reap()
+        os.close(handle)
+        code = _collect(child, wait=not left)
         for stream, capture in streams.items():
             _drain(stream, capture)
-            stream.close()
+            os.close(stream)
             capture.close()
     return Ended(
-        code=-signal.SIGKILL if code is None else code,
+        code=code,
         stop=stop,
         seconds=time.monotonic() - begun,
         out=out,
         err=err,
         left=len(left),
     )
+
+
+def _start(
+    command: list[str],
+    folder: Path,
+    environment: dict[str, str],
+    captures: tuple[Capture, Capture],
+) -> tuple[int, dict[int, Capture]]:
+    """Start the command in a session of its own, and return its id and its open streams."""
+    pipes = [os.pipe2(os.O_CLOEXEC) for _ in range(3)]
+    fault_read, fault_write = pipes[2]
+    parent, child = os.getpid(), os.fork()
+    if child == 0:
+        try:
+            os.setsid()
+            die_with(parent)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(pipes[0][1], 1)
+            os.dup2(pipes[1][1], 2)
+            for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them for itself
+                signal.signal(number, signal.SIG_DFL)
+            os.chdir(folder)
+            os.execvpe(command[0], command, environment)  # noqa: S606 - no shell is the point
+        except OSError as error:
+            os.write(fault_write, str(error.errno).encode())
+        finally:
+            os._exit(127)
+    for _, write in pipes:
+        os.close(write)
+    with open(fault_read, "rb") as told:  # ends without a word when the command runs
+        fault = told.read()
+    streams = {pipes[0][0]: captures[0], pipes[1][0]: captures[1]}
+    if fault:
+        os.waitpid(child, 0)
+        for stream in streams:
+            os.close(stream)
+        raise OSError(int(fault), os.strerror(int(fault)), command[0])
+    return child, streams
+
+
+def _collect(child: int, *, wait: bool) -> int:
+    """Return the command's exit code, negative for a signal; collect orphans that came to us."""
+    found, status = os.waitpid(child, 0 if wait else os.WNOHANG)
+    code = os.waitstatus_to_exitcode(status) if found else -signal.SIGKILL
+    try:
+        while os.waitpid(-1, os.WNOHANG) != (0, 0):
+            pass
+    except ChildProcessError:
+        return code
+    return code
 
 
 def end_tree() -> list[Process]:
@@ -166,38 +203,13 @@ def end_tree() -> list[Process]:
     return processes.end_all(find)
 
 
-def _reap() -> None:
-    """Collect the orphans that came to us; the command itself must have been waited for."""
-    try:
-        while os.waitpid(-1, os.WNOHANG) != (0, 0):
-            pass
-    except ChildProcessError:
-        return
-
-
-def _follow(
-    child: subprocess.Popen[bytes], streams: dict[IO[bytes], Capture], watch: Watch
-) -> Stop:
-    with selectors.DefaultSelector() as selector:
-        for stream in streams:
-            os.set_blocking(stream.fileno(), False)
-            selector.register(stream, selectors.EVENT_READ, stream)
-        selector.register(watch.wake, selectors.EVENT_READ)
-        handle = os.pidfd_open(child.pid)
-        try:
-            selector.register(handle, selectors.EVENT_READ)
-            return _loop(child, selector, streams, watch)
-        finally:
-            os.close(handle)
-
-
-def _loop(
-    child: subprocess.Popen[bytes],
-    selector: selectors.BaseSelector,
-    streams: dict[IO[bytes], Capture],
-    watch: Watch,
-) -> Stop:
+def _follow(child: int, streams: dict[int, Capture], watch: Watch) -> Stop:
     """Read the streams and look at the limits until the command ends or must end."""
+    poll = select.poll()
+    for handle in (*streams, watch.wake, child):
+        poll.register(handle, select.POLLIN)
+    for stream in streams:
+        os.set_blocking(stream, False)
     next_look = time.monotonic()
     while not (stop := watch.stop()):
         if time.monotonic() >= next_look:
@@ -206,26 +218,27 @@ def _loop(
                 return stop
             # A long process table must not cost more than a twentieth of a core.
             next_look = begun + max(watch.pause(), 20 * (time.monotonic() - begun))
-        for key, _ in selector.select(max(min(watch.pause(), next_look - time.monotonic()), 0)):
-            if key.fd == watch.wake:
-                os.read(watch.wake, 512)
-            elif key.data is None:
+        pause = min(watch.pause(), next_look - time.monotonic())
+        for handle, _ in poll.poll(max(1000 * pause, 0)):
+            if handle == child:
                 return ""
-            elif _read(key.data, streams[key.data]) == b"":
-                selector.unregister(key.fileobj)
+            if handle == watch.wake:
+                os.read(handle, 512)
+            elif _read(handle, streams[handle]) == b"":
+                poll.unregister(handle)
     return stop
 
 
-def _read(stream: IO[bytes], capture: Capture) -> bytes | None:
+def _read(stream: int, capture: Capture) -> bytes | None:
     """Move what is there to the capture; empty at the end, `None` if there is nothing now."""
     try:
-        data = os.read(stream.fileno(), 1 << 16)
+        data = os.read(stream, 1 << 16)
     except BlockingIOError:
         return None
     capture.feed(data)
     return data
 
 
-def _drain(stream: IO[bytes], capture: Capture) -> None:
+def _drain(stream: int, capture: Capture) -> None:
     while _read(stream, capture):
         pass

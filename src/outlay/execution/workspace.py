@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from outlay.execution import fault, objects, patches, snapshot
-from outlay.execution.globs import covers
+from outlay.globs import matches
 
 if TYPE_CHECKING:
     from outlay.execution.job import Job, Subject
@@ -28,6 +28,7 @@ class Workspace:
         self.subject: Subject = job.subjects[index]
         self.root = Path(job.folder) / "work" / str(index)
         self.files = self.subject.files
+        self._loaded: tuple[str, Manifest] | None = None
 
     def lay_out(self) -> None:
         """Write the starting files and apply the swaps and patches; raises `Fault`."""
@@ -59,9 +60,9 @@ class Workspace:
         for path in sorted(before.keys() | after.keys()):
             if before.get(path) == after.get(path) or self._hides(path):
                 continue
-            if covers(self.job.protected, path) and path in before:
+            if matches(path, self.job.protected) and path in before:
                 raise fault.failed("protected", f"protected file {path} was changed")
-            if covers(self.job.protected, path) or not covers(self.job.editable, path):
+            if matches(path, self.job.protected) or not matches(path, self.job.editable):
                 undone.append(path)
         self._remove_caches()
         kept = {p: e for p, e in after.items() if p not in undone and not self._hides(p)}
@@ -81,7 +82,7 @@ class Workspace:
     def guarded(self) -> list[Path]:
         """Return the files whose content decides the score and that are there now."""
         globs = (*self.job.protected, *self.job.hidden)
-        places = (self.root / path for path in self._manifest() if covers(globs, path))
+        places = (self.root / path for path in self._manifest() if matches(path, globs))
         return [place for place in places if os.path.lexists(place)]
 
     def check(self) -> None:
@@ -89,7 +90,7 @@ class Workspace:
         manifest = self._manifest()
         globs = (*self.job.protected, *self.job.hidden)
         for path, entry in manifest.items():
-            if covers(globs, path) and not self._is(path, entry):
+            if matches(path, globs) and not self._is(path, entry):
                 raise fault.failed("protected", f"protected file {path} was changed")
 
     def _is(self, path: str, entry: snapshot.Entry) -> bool:
@@ -113,10 +114,12 @@ class Workspace:
                 return
 
     def _hides(self, path: str) -> bool:
-        return covers(self.job.hidden, path)
+        return matches(path, self.job.hidden)
 
     def _manifest(self) -> Manifest:
-        return snapshot.load(self.files, self.job.objects)
+        if self._loaded is None or self._loaded[0] != self.files:
+            self._loaded = (self.files, snapshot.load(self.files, self.job.objects))
+        return self._loaded[1]
 
     def _take(self) -> str:
         skip = (*self.job.data.values(), *_CACHES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from outlay.coordination.estimates import paired_difference, t_quantile
+from outlay.coordination.estimates import paired_difference, t_upper
 from outlay.report.words import off_baseline
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _modelled(state: State, base: dict[str, str], moves: list[tuple[str, str]]) 
 
 
 def _effect(state: State, lever: str, before: str, option: str, found: Estimate) -> Effect:
-    half = t_quantile(0.975, found.df) * found.scale
+    half = t_upper(0.025, found.df) * found.scale
     tried = state.effects.direction(lever, option).tried
     return Effect(lever, before, option, found.mean, found.mean - half, found.mean + half, tried)
 

@@ -61,10 +61,11 @@ def _scores(state: State, node: int) -> str:
         if found.node == node:
             event = found.event
             verdict = "promoted" if event.promoted else "rejected"
-            gain = f"gain {signed(event.estimate)} ({interval(event.low, event.high)})"
-            pairs = many(event.pairs, "fresh pair")
-            against = node_name(state, found.incumbent)
-            lines.append(f"- {verdict} against {against} after {pairs}: {gain}")
+            lines.append(
+                f"- {verdict} against {node_name(state, found.incumbent)} after "
+                f"{many(event.pairs, 'fresh pair')}: gain {signed(event.estimate)} "
+                f"({interval(event.low, event.high)})"
+            )
     if node != state.contest.champion:
         lines.append(f"- not the champion, which is {node_name(state, state.contest.champion)}")
     return "\n".join(lines)
