@@ -87,7 +87,7 @@ def change(state: State, node: Node) -> str:
 
 def standing_word(state: State, node: Node) -> str:
     """Return in one word where the node stands."""
-    if node.id == state.contest.champion:
+    if node.id == state.contest.champion and node.status == "scored":
         return "champion"
     if node.status == "scored" and node.pruned:
         return "pruned"
