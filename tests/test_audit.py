@@ -23,18 +23,7 @@ AUTORESEARCH = Columns(
 )
 HEADER = "commit\tval_bpb\tmemory_gb\tstatus\tdescription\n"
 
-OWN = """\
-step,change,points,verdict,setup
-1,"start, as it is",61.2,yes,a
-2,start again,60.4,yes,a
-3,bigger tables,64.9,yes,b
-4,bigger tables again,65.5,yes,b
-5,no cache,,failed,c
-6,odd order,65.3,yes,d
-7,worse,10.0,no,e
-8,second pass,68.8,yes,f
-9,second pass again,69.4,yes,f
-"""
+OWN = (Path(__file__).resolve().parents[1] / "examples" / "logs" / "points.csv").read_text()
 OWN_COLUMNS = Columns(
     metric="points",
     direction="maximize",

@@ -11,8 +11,8 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from outlay import globs
 from outlay.errors import InputError, bad_value
+from outlay.globs import is_literal, matches
 
 if TYPE_CHECKING:
     from outlay.task import Lever, Option, Task
@@ -85,6 +85,14 @@ def check_all(task: Task, where: str) -> None:
 
 def _clean(text: str) -> bool:
     return text.isprintable() and bool(text)
+
+
+def _compiles(glob: str) -> bool:
+    try:
+        matches("", (glob,))
+    except re.error:
+        return False
+    return True
 
 
 def _about(task: Task, fault: Fault) -> None:
@@ -187,12 +195,14 @@ def _paths(task: Task, fault: Fault) -> None:
     for key in ("editable", "protected", "hidden", "data"):
         for path in getattr(workspace, key):
             fault.unless_inside(f"task.{key}", path)
+            if not _compiles(path):
+                fault.value(f"task.{key}", path, "a glob of *, ?, ** and sets such as [a-z]")
     if not workspace.editable:
         fault.value("task.editable", [], "at least one path or glob")
     explicit = workspace.editable != ("**",)
     for key in ("protected", "hidden"):
         for path in getattr(workspace, key):
-            if explicit and globs.is_literal(path) and globs.matches(path, workspace.editable):
+            if explicit and is_literal(path) and matches(path, workspace.editable):
                 fault.value(f"task.{key}", path, "a path that is not in task.editable too")
             if explicit and path in workspace.editable:
                 fault.value(f"task.{key}", path, "a path that is not in task.editable too")

@@ -211,7 +211,7 @@ def find_repeats(rows: Sequence[Row]) -> tuple[Repeats, ...]:
 def _keys(row: Row, champion: int) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = []
     if row.repeats:
-        found.append(("equal value in the repeats column", row.repeats))
+        found.append(("repeats column", row.repeats))
     if row.hash:
         found.append(("equal hash", row.hash))
     if row.description:

@@ -69,7 +69,7 @@ class Driver:
         self.engine = engine
         self.reflector = reflector
         self.interrupted: Literal["no", "waiting", "ending"] = "no"
-        self._on_step = on_step
+        self.on_step = on_step
         self._stop_requested = stop_requested
         self._monotonic = monotonic
         self._now = now
@@ -176,4 +176,4 @@ class Driver:
     def _commit(self, step: list[AnyEvent], elapsed: float) -> None:
         entries = self.store.append(self.run, step, at=self._now(), elapsed=elapsed)
         self._recorded_at = self._monotonic()
-        self._on_step(entries, self.state)
+        self.on_step(entries, self.state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -81,19 +82,19 @@ def job_for(state: State, launch: Launch, place: Place, seconds: float | None) -
     task = state.task
     subjects, runs = _what(state, launch)
     identity = job_id(launch)
-    is_attempt = isinstance(launch, events.AttemptLaunched)
+    attempt = isinstance(launch, events.AttemptLaunched)
     return Job(
         id=identity,
         token=token(state, launch),
-        folder=str(place.folder / "jobs" / identity),
+        folder=os.path.join(place.folder, "jobs", identity),
         objects=str(place.objects),
         subjects=tuple(subjects),
         runs=tuple(runs),
         command=task.evaluator.command,
         function=task.evaluator.function,
         check=task.evaluator.check,
-        agent=place.agent if is_attempt else (),
-        agent_text=_brief(state, launch) if is_attempt and place.agent else "",
+        agent=place.agent if attempt else (),
+        agent_text=_brief(state, launch) if attempt and place.agent else "",
         metric=task.metric.name,
         source=task.metric.source,
         line=task.metric.line,
@@ -112,8 +113,14 @@ def job_for(state: State, launch: Launch, place: Place, seconds: float | None) -
         network=task.sandbox.network,
         gpu=task.sandbox.gpu,
         mask=place.mask,
+        keep_going=_keeps_going(launch),
         exclusive=_lock(place, task.evaluator.noise),
     )
+
+
+def _keeps_going(launch: Launch) -> bool:
+    """Whether values on the other seeds are worth having; the baseline needs every one."""
+    return isinstance(launch, events.MeasurementLaunched) and launch.purpose != "baseline"
 
 
 def _lock(place: Place, noise: str) -> str | None:

@@ -98,7 +98,7 @@ class Run:
         """
         from outlay.report.figure import champion_figure
 
-        figure = champion_figure(self.state)
+        figure = champion_figure(self.state, self._entries)
         if path is not None:
             figure.savefig(path)
         return figure

@@ -203,7 +203,9 @@ class State:
         search = self.task.search
         self.tree = Tree(children=search.children, prune_below=search.prune_below)
         self.baseline = 0 if event.agent == "levers" else BASELINE
-        self.contest = Contest(self.task.coordination)
+        evaluator = self.task.evaluator
+        shared = evaluator.noise == "seed" and evaluator.seeded
+        self.contest = Contest(self.task.coordination, seeds_decide=shared)
         self.contest.champion = self.baseline
         self.directions = Directions(
             {lever.name: tuple(o.name for o in lever.options) for lever in self.task.levers},
@@ -422,7 +424,7 @@ class State:
             fresh: list[float] = []
         else:
             fresh = [pair[0] for pair in challenge.complete]
-            self.contest.close(self.contest.judgement())
+            self.contest.close(promoted=event.promoted)
         self.judgements.append(
             Judgement(attempt=event.attempt, node=node.id, incumbent=incumbent, event=event)
         )

@@ -131,3 +131,16 @@ def test_bad_input_is_one_line_with_what_is_allowed(log: Path, tmp_path: Path) -
     assert "byte 0xff at offset 2" in error_of(other)
     other.write_text(LOG.partition("\n")[0] + "\nx\t0.0\t0.0\tcrash\tx\n")
     assert "found 'no row with a result', allowed: at least one" in error_of(other)
+
+
+def test_the_example_of_the_documentation_is_what_the_command_prints() -> None:
+    root = Path(__file__).resolve().parents[2]
+    page = (root / "docs" / "audit.md").read_text()
+    shown = re.findall(
+        r"```sh\n(outlay audit examples.*?)```\n\n```text\n(.*?)```", page, re.DOTALL
+    )
+    assert len(shown) == 1
+    arguments = shown[0][0].replace("\\\n", " ").split()[2:]
+    arguments[0] = str(root / arguments[0])
+    printed = CliRunner(env={"COLUMNS": "96"}).invoke(command, arguments).stdout
+    assert [line.rstrip() for line in printed.splitlines()] == shown[0][1].splitlines()

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from tests.e2e.conftest import OUTLAY, Command, edit
 
 THREE_LEVERS = """\

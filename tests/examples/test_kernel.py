@@ -6,11 +6,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from outlay import taskfile
-from outlay.task import Option
+
+if TYPE_CHECKING:
+    from outlay.task import Option
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "kernel"
 TASK = taskfile.load(FOLDER)

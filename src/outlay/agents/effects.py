@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 
     Configuration = tuple[str, ...]
 
+__all__ = ["MAX_PAIRS", "Direction", "Effects", "Estimate"]
+
 MAX_PAIRS = 150
 """Above this many pairs of options the model has no interactions."""
 
-_LEVEL, _COMMON, _EFFECT, _INTERACTION = 5.0, 0.5, 1.0, 0.5
+_LEVEL, _COMMON, _EFFECT, _INTERACTION = 5.0, 0.5, 1.0, 0.8
 """Prior standard deviations, in units of the typical effect."""
 _KEPT = 16
 

@@ -57,10 +57,10 @@ def edits_between(parent: str, child: str) -> tuple[Edit, ...]:
     for tag, i, j, k, end in reversed(matcher.get_opcodes()):
         if tag != "equal":
             low = _unique_from(before, i, j, text)
+            if low is None:
+                return (Edit(parent, child),)
             edits.append(Edit("".join(before[low:j]), "".join([*before[low:i], *after[k:end]])))
-            text = text.replace(*edits[-1]) if edits[-1].search else child
-    if any(not edit.search for edit in edits) or text != child:
-        return (Edit(parent, child),)
+            text = text.replace(*edits[-1])
     return tuple(edits)
 
 
@@ -119,10 +119,11 @@ def prior_json(proposal: Proposal) -> str:
 def _measured(task: Task) -> list[str]:
     metric = task.metric
     source = "standard output" if metric.source == "stdout" else f"`{metric.source}`"
-    kind = "seeds" if task.evaluator.seeded else "repeats"
+    kind = "seed" if task.evaluator.seeded else "repeat"
     count = len(task.seeds.selection)
+    several = kind if count == 1 else f"{kind}s"
     lines = [f"- `{metric.name}`, {metric.direction}d, read from {source}"]
-    lines += [f"- mean over {count} {kind}; a gain is confirmed on {kind} never used before"]
+    lines += [f"- mean over {count} {several}; a gain is confirmed on {kind}s never used before"]
     if metric.low is not None or metric.high is not None:
         low = "-inf" if metric.low is None else f"{metric.low:g}"
         high = "inf" if metric.high is None else f"{metric.high:g}"
@@ -137,9 +138,10 @@ def _commands(task: Task, args: tuple[str, ...]) -> list[str]:
     return [*lines, f"    {command or evaluator.function}".replace("'{seed}'", "{seed}")]
 
 
-def _unique_from(before: list[str], start: int, end: int, text: str) -> int:
+def _unique_from(before: list[str], start: int, end: int, text: str) -> int | None:
     """Return the last line up to `start` from which the lines to `end` are in the text once."""
-    return next((low for low in range(start, -1, -1) if _once(text, "".join(before[low:end]))), 0)
+    starts = range(start, -1, -1)
+    return next((low for low in starts if _once(text, "".join(before[low:end]))), None)
 
 
 _TEMPLATE = '''"""Writes the plan from its parent's: python diff.py PLAN, or PLAN on stdin."""

@@ -30,7 +30,8 @@ class Node:
         reward: The score's reward in [0, 1]; `None` without a score.
         pruned: Left out of later selection and of the means.
         exhausted: A reflection on it yielded fewer children than asked.
-        visible: Children that the walk may enter, by number: neither pruned, failed nor in flight.
+        visible: Children that the walk may enter, by number and in that order: neither pruned,
+            failed nor in flight.
         visible_plans: How many of those count towards `m`: all but the `continue` children.
         total: Sum of rewards over retained scored nodes of the subtree, itself included.
         count: Number of those.
@@ -130,7 +131,7 @@ class Tree:
         return self.extend(parent, (proposal,))[0]
 
     def extend(self, parent: Node, proposals: Sequence[Child]) -> list[Node]:
-        """Add the proposed children; raises `ValueError` unless their numbers are the next ones."""
+        """Add the proposed children; raises `ValueError` if their numbers are not the next."""
         added = [Node(proposal.node, parent, proposal) for proposal in proposals]
         for place, node in enumerate(added, len(self.nodes)):
             if node.id != place:
@@ -181,9 +182,15 @@ class Tree:
         self._update(node)
 
     def _show(self, node: Node) -> None:
-        if node.parent is not None:
-            node.parent.visible[node.id] = node
-            node.parent.visible_plans += node.counts_as_plan
+        parent = node.parent
+        if parent is None:
+            return
+        visible = parent.visible
+        in_order = not visible or node.id > next(reversed(visible))
+        visible[node.id] = node
+        if not in_order:
+            parent.visible = dict(sorted(visible.items()))
+        parent.visible_plans += node.counts_as_plan
 
     def _hide(self, node: Node) -> None:
         if node.parent is not None:

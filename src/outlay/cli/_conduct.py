@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from outlay.cli._progress import Progress
 from outlay.doctor import refuse_baseline
+from outlay.planfiles import PlanFiles
+from outlay.report import write_report
 from outlay.runs import run_folder
 from outlay.session import refuse_agent, sitting
 from outlay.summary import Estimate, Standing, Summary, summarise
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from outlay.driver import Driver
+    from outlay.events import Entry
     from outlay.runs import Settings
     from outlay.state import State
     from outlay.task import Task
@@ -75,12 +79,23 @@ def _listening(driver: Driver) -> Iterator[_Signals]:
 def conduct(task: Task, run: str, settings: Settings, store: Path, *, as_json: bool) -> int:
     """Take the run as far as it goes, say what it came to, and return the exit code."""
     refuse_agent(task, settings)
-    with sitting(task, run, settings, store=store) as driver:
+    folder = run_folder(store, run)
+    with (
+        Progress(task, run) as progress,
+        sitting(task, run, settings, store=store, on_step=progress.step) as driver,
+    ):
+        state = driver.state
+        files = PlanFiles(folder, state, driver.store.read(run))
+
+        def on_step(entries: list[Entry], state: State) -> None:
+            files.step(entries, state)
+            progress.step(entries, state)
+
+        driver.on_step = on_step
         with _listening(driver) as signals:
             driver.drive()
-        state = driver.state
-    folder = run_folder(store, run)
-    summary = summarise(state, run, str(folder / "report.html"))
+        report = write_report(state, driver.store.read(run), folder, run)
+    summary = summarise(state, run, str(report))
     refuse_baseline(state)
     if as_json:
         sys.stdout.buffer.write(msgspec.json.encode(summary) + b"\n")

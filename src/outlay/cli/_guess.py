@@ -93,8 +93,12 @@ def _switch(flag: str, keywords: dict[str, object]) -> Switch | None:
         others = [default * 2 if default else 1]
     else:
         return None
-    options = tuple((str(o), f"{flag} {shlex.quote(str(o))}") for o in others)
-    return Switch(name, ((str(default), ""), *options))
+    options = tuple((_label(o), f"{flag} {shlex.quote(str(o))}") for o in others)
+    return Switch(name, ((_label(default), ""), *options))
+
+
+def _label(value: object) -> str:
+    return re.sub(r"[^\w.+-]+", "-", str(value))[:64]
 
 
 def _metric(tree: ast.AST) -> str | None:

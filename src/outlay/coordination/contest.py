@@ -56,11 +56,18 @@ class Contest:
         queue: Nodes waiting to be compared.
         challenge: The comparison under way.
         begun: Challenges begun so far.
-        spent: Challenges that used up a share of the error rate.
+        spent: Challenges that were rejected, which uses up shares of the error rate.
         noise: Pooled noise of everything measured more than once.
     """
 
-    def __init__(self, settings: Coordination) -> None:
+    def __init__(self, settings: Coordination, *, seeds_decide: bool = True) -> None:
+        """Begin without a champion.
+
+        Args:
+            settings: Which rule confirms.
+            seeds_decide: Whether two evaluations on one seed share their noise.
+        """
+        self._seeds_decide = seeds_decide
         self.settings = settings
         self.champion = 0
         self.selected = 0.0
@@ -76,7 +83,7 @@ class Contest:
     def standing(self) -> Standing:
         """What is known of the champion."""
         mean = self._known_sum / self._known_count if self._known_count else self.selected
-        return Standing(mean=mean, selection=self.selected)
+        return Standing(mean=mean, selection=self.selected if self._seeds_decide else None)
 
     def crown(self, node: int, selected: float, fresh: list[float]) -> None:
         """Make the node champion, with its values on seeds other than the selection seeds."""
@@ -112,7 +119,7 @@ class Contest:
         )
         return judge(evidence, self._rule())
 
-    def close(self, judgement: Judgement | None) -> None:
+    def close(self, *, promoted: bool) -> None:
         """End the challenge: its pairs become part of what is known of noise and champion."""
         if self.challenge is None:
             raise ValueError("there is no challenge to close")
@@ -122,7 +129,7 @@ class Contest:
             self.noise = self.noise.with_pairs(challenger, incumbent)
             self._known_sum += sum(incumbent)
             self._known_count += len(incumbent)
-        self.spent += judgement is not None and judgement.spends
+        self.spent += not promoted
         self.challenge = None
 
     @property

@@ -35,12 +35,12 @@ class Calls:
 
     def start(self, job: Job) -> None:
         """Carry the job out at once."""
-        runs = []
+        runs: list[Evaluated] = []
         for subject, seed in job.runs:
             runs.append(self._evaluate(job, subject, seed))
-            if runs[-1].fault:
+            if runs[-1].fault and not job.keep_going:
                 break
-        fault = runs[-1].fault if runs else "nothing to evaluate"
+        fault = next((run.fault for run in runs if run.fault), "")
         self._results.append(
             Result(
                 id=job.id,

@@ -17,6 +17,8 @@ from outlay.execution.workspace import Workspace
 if TYPE_CHECKING:
     from outlay.execution.job import Job
 
+_OWN_FAULTS = ("crash", "metric")
+"""Faults that concern one evaluation only."""
 _MOST_RESULT = 10_000_000
 
 
@@ -45,8 +47,21 @@ def carry_out(job: Job, kind: sandbox.Kind, watch: step.Watch, progress: Progres
             work.agent(spaces[0], progress)
         if job.check:
             work.check(spaces)
-        for index, seed in job.runs:
+        _evaluate_all(job, work, spaces, progress)
+
+
+def _evaluate_all(job: Job, work: _Work, spaces: list[Workspace], progress: Progress) -> None:
+    """Carry out the runs; raises the first fault, at once or, to keep going, at the end."""
+    first: fault.Fault | None = None
+    for index, seed in job.runs:
+        try:
             work.evaluate(spaces[index], index, seed, progress)
+        except fault.Fault as found:
+            if not job.keep_going or found.reason not in _OWN_FAULTS:
+                raise
+            first = first or found
+    if first is not None:
+        raise first
 
 
 class _Work:

@@ -42,11 +42,15 @@ class Engine(Protocol):
 
 
 class _Flight(NamedTuple):
-    """A job in flight; `handle` is readable when its process has ended."""
+    """A job in flight; `handle` is readable when its process has ended.
+
+    One that an earlier driver wrote down and never started is no fault of the machine.
+    """
 
     token: str
     handle: int | None
     child: subprocess.Popen[bytes] | None
+    adopted: bool = False
 
 
 class LocalPool:
@@ -97,7 +101,7 @@ class LocalPool:
         if handle is not None and process and claim and folder.holder(claim) != process:
             os.close(handle)
             handle = None
-        self._flights[job_id] = _Flight(token, handle, None)
+        self._flights[job_id] = _Flight(token, handle, None, adopted=True)
 
     def wait(self, timeout: float | None) -> list[Result]:
         """Return new results, as soon as there is one; empty if the time is over or none flies."""
@@ -168,9 +172,8 @@ class LocalPool:
         fate = recover.look(self._run_folder, job_id, flight.token)
         if isinstance(fate, recover.Finished):
             return fate.result
-        if isinstance(fate, recover.NeverStarted):
-            detail = self._last_words(job_id)
-            return Result(id=job_id, status="infrastructure", reason="ended", detail=detail)
+        if flight.adopted and isinstance(fate, recover.NeverStarted):
+            return Result(id=job_id, status="infrastructure", reason="ended")
         recover.ensure_ended(self._run_folder, job_id, flight.token)
         seconds = fate.seconds_used if isinstance(fate, recover.Dead) else 0.0
         return Result(

@@ -45,15 +45,14 @@ def found(view: View) -> list[Block]:
     rows = []
     for who, node in (("champion", state.contest.champion), ("baseline", state.baseline)):
         scores = standing(state, node)
-        fresh = "–" if scores.fresh is None else _estimate(scores.fresh)
-        rows.append((who, str(scores.node), number(scores.selected), fresh))
-    head = ("", "node", "selection seeds", "fresh seeds (95 % interval)")
+        rows.append((who, str(scores.node), number(scores.selected), *_fresh(scores.fresh)))
+    head = ("", "node", "selection seeds", "fresh seeds", "95 % interval")
     blocks.append(Table(head=head, rows=rows, numeric=frozenset({2, 3})))
     return blocks
 
 
-def _estimate(found: Estimate) -> str:
-    return f"{number(found.mean)} ({interval(found.low, found.high)}, {found.n} seeds)"
+def _fresh(found: Estimate | None) -> tuple[str, str]:
+    return ("–", "–") if found is None else (number(found.mean), interval(found.low, found.high))
 
 
 def champion(view: View) -> list[Block]:
@@ -106,9 +105,7 @@ def budget(view: View) -> list[Block]:
     return [
         Table(head=head, rows=[*rows[1:], rows[0]], numeric=frozenset({1, 2, 3, 4})),
         Table(head=("limit", "allowed", "left"), rows=limits, numeric=frozenset({1, 2})),
-        Text(
-            text=f"Drivers were alive for {duration(state.elapsed)}, which a limit in seconds counts."
-        ),
+        Text(text=f"Drivers were alive for {duration(state.elapsed)}: the clock of the run."),
     ]
 
 

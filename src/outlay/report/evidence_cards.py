@@ -2,71 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from outlay.coordination.estimates import t_quantile
-from outlay.report import svg
+from outlay.report import contrasts, svg
 from outlay.report.blocks import Picture, Table, Text
-from outlay.report.words import cut, interval, node_name, number, off_baseline, signed
+from outlay.report.words import cut, interval, node_name, number, signed
 
 if TYPE_CHECKING:
-    from outlay.agents.effects import Estimate
     from outlay.report.blocks import Block
+    from outlay.report.contrasts import Effect
     from outlay.report.view import View
-    from outlay.state import State
 
 SHOWN = 60
 """Rows of a table that are written out."""
-
-
-class Effect(NamedTuple):
-    """What setting one lever to one option does; positive is better.
-
-    Attributes:
-        lever: The lever.
-        option: What it is set to.
-        mean: Estimate, metric units.
-        low: Lower end of the 95 % interval.
-        high: Upper end.
-        tried: Attempts that made this change and no other.
-        verdict: `helped`, `hurt` or `unknown`.
-    """
-
-    lever: str
-    option: str
-    mean: float
-    low: float
-    high: float
-    tried: int
-    verdict: str
-
-
-def lever_effects(state: State) -> list[Effect]:
-    """Return the effect of every option, set alone in the program as it stands."""
-    default = {lever.name: lever.options[0].name for lever in state.task.levers}
-    moves = [(lever.name, o.name) for lever in state.task.levers for o in lever.options[1:]]
-    return _effects(state, default, moves)
-
-
-def undoing(state: State) -> list[Effect]:
-    """Return the effect of taking back each change of the champion, everything else kept."""
-    champion = state.contest.champion
-    default = {lever.name: lever.options[0].name for lever in state.task.levers}
-    moves = [(lever, default[lever]) for lever in off_baseline(state, champion)]
-    return _effects(state, state.configuration(state.tree.nodes[max(champion, 0)]), moves)
-
-
-def _effects(state: State, base: dict[str, str], moves: list[tuple[str, str]]) -> list[Effect]:
-    found = state.effects.differences(base, [{**base, lever: to} for lever, to in moves])
-    return [_effect(state, *move, e) for move, e in zip(moves, found, strict=True)]
-
-
-def _effect(state: State, lever: str, option: str, found: Estimate) -> Effect:
-    half = t_quantile(0.975, found.df) * found.scale
-    low, high = found.mean - half, found.mean + half
-    verdict = "helped" if low > 0 else "hurt" if high < 0 else "unknown"
-    tried = state.effects.direction(lever, option).tried
-    return Effect(lever, option, found.mean, low, high, tried, verdict)
 
 
 def levers(view: View) -> list[Block]:
@@ -76,11 +24,15 @@ def levers(view: View) -> list[Block]:
         return [Text(text="Not applicable: effects by lever need a task with levers.")]
     if not state.baseline_values:
         return [Text(text="Nothing is known of any lever: the baseline has no score.")]
-    blocks: list[Block] = [_picture(lever_effects(state)), Text(text=_HOW, tone="note")]
-    undone = undoing(state)
-    if len(undone) > 1:
-        what = "Taking back one change of the champion, with all of its others kept:"
-        blocks += [Text(text=what), _picture(undone)]
+    blocks: list[Block] = [_picture(contrasts.modelled(state)), Text(text=_HOW, tone="note")]
+    taken_back = contrasts.undone(state)
+    if len(taken_back) > 1:
+        what = "Taking back one change of the champion, its others kept, by the same model:"
+        blocks += [Text(text=what), _picture(taken_back)]
+    direct = contrasts.measured(state)
+    if direct:
+        what = "Measured on fresh seeds, between two programs that differ in this lever only:"
+        blocks += [Text(text=what), _picture(direct), Text(text=_DIRECT, tone="note")]
     return blocks
 
 
@@ -88,7 +40,7 @@ def _picture(found: list[Effect]) -> Picture:
     found = sorted(found, key=lambda e: (_ORDER[e.verdict], -abs(e.mean)))[:SHOWN]
     bars = [
         svg.Bar(
-            cut(f"{e.lever} = {e.option}", 40),
+            cut(f"{e.lever}: {e.before} → {e.option}", 40),
             f"{e.verdict} {signed(e.mean)} ({interval(e.low, e.high)})",
             e.mean,
             e.low,
@@ -98,12 +50,11 @@ def _picture(found: list[Effect]) -> Picture:
         for e in found
     ]
     rows = [
-        (e.lever, e.option, e.verdict, signed(e.mean), interval(e.low, e.high), str(e.tried))
-        for e in found
+        (*e[:3], e.verdict, signed(e.mean), interval(e.low, e.high), str(e.basis)) for e in found
     ]
-    head = ("lever", "option", "verdict", "effect", "95 % interval", "tried alone")
+    head = ("lever", "from", "to", "verdict", "effect", "95 % interval", "rests on")
     return Picture(
-        svg=svg.bars(bars), instead=Table(head=head, rows=rows, numeric=frozenset({3, 5}))
+        svg=svg.bars(bars), instead=Table(head=head, rows=rows, numeric=frozenset({4, 6}))
     )
 
 
@@ -170,6 +121,11 @@ _HOW = (
     "each option and each pair, shrunken towards a common mean (pairs towards 0). A lever counts "
     "as helped or hurt where the interval leaves out 0; otherwise it is unknown, which is not the "
     "same as without effect. The intervals hold one at a time, not for all levers together."
+)
+
+_DIRECT = (
+    "A paired difference with its 95 % t interval. Pairs of a comparison stop when the rule has "
+    "seen enough, which favours what was promoted a little; the final seeds do not."
 )
 
 _LIMITS = (

@@ -52,6 +52,7 @@ svg.chart { width:100%; max-width:44rem; height:auto; font-size:11.5px; margin:0
 text { fill:var(--ink); }
 .tick,.value { fill:var(--soft); }
 .name { font-weight:600; }
+text.champion tspan { fill:var(--green); font-weight:600; }
 .value { font-variant-numeric:tabular-nums; }
 .edge { fill:none; stroke:var(--line); stroke-width:1.5; }
 .grid { stroke:var(--line); stroke-width:1; }

@@ -85,7 +85,8 @@ def outline(lines: Sequence[Line]) -> str:
 def _outline_row(line: Line, x: float, y: float) -> str:
     return (
         f'<circle class="{escape(line.mark)}" cx="{x:.1f}" cy="{y:.0f}" r="5"/>'
-        f'<text x="{x + 12:.1f}" y="{y + 4:.0f}"><tspan class="name">{escape(line.name)}</tspan>'
+        f'<text class="{escape(line.mark)}" x="{x + 12:.1f}" y="{y + 4:.0f}">'
+        f'<tspan class="name">{escape(line.name)}</tspan>'
         f'<tspan class="value" dx="6">{escape(line.value)}</tspan>'
         f'<tspan dx="6">{escape(line.text)}</tspan></text>'
     )
@@ -102,12 +103,13 @@ def bars(found: Sequence[Bar]) -> str:
 
     height = len(found) * _BAR_ROW
     zero = place(0.0)
-    parts = [f'<line class="axis" x1="{zero}" x2="{zero}" y1="0" y2="{height}"/>']
+    parts: list[str] = []
     for k, bar in enumerate(found):
         y, mark = k * _BAR_ROW + 28, escape(bar.mark)
         parts.append(
             f'<text x="0" y="{y - 13}"><tspan class="name">{escape(bar.label)}</tspan>'
             f'<tspan dx="8">{escape(bar.note)}</tspan></text>'
+            f'<line class="axis" x1="{zero}" x2="{zero}" y1="{y - 8}" y2="{y + 8}"/>'
             f'<line class="whisker {mark}" x1="{place(bar.low)}" x2="{place(bar.high)}" '
             f'y1="{y}" y2="{y}"/><circle class="{mark}" cx="{place(bar.mean)}" cy="{y}" r="5"/>'
         )

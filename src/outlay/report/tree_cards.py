@@ -81,9 +81,8 @@ def _rest(state: State, row: Row, keep: set[int]) -> svg.Line:
     nodes = hidden_below(row, keep)
     scores = [state.oriented(node.score) for node in nodes if node.score is not None]
     best = f", best {number(state.oriented(max(scores)))}" if scores else ""
-    return svg.Line(
-        "more", f"… {len(nodes)} more", "", f"{len(scores)} scored{best}", row.indent + 1
-    )
+    text = f"({len(scores)} scored{best})"
+    return svg.Line("more", f"… {len(nodes)} more", "", text, row.indent + 1)
 
 
 def text_tree(lines: list[svg.Line]) -> str:
@@ -102,7 +101,7 @@ SIGNS = {
     "lost": "✗",
     "open": "·",
     "running": "▶",
-    "more": " ",
+    "more": "",
 }
 
 
@@ -153,7 +152,7 @@ def _attempts(view: View) -> tuple[list[svg.Dot], list[svg.Level]]:
         raw.append(svg.Level(k - 1, k, best))
         if node.score is not None and state.oriented(node.score) > state.oriented(best):
             best = node.score
-    return dots, [*raw[1:], svg.Level(len(dots), len(dots), best)]
+    return dots, [*raw, svg.Level(len(dots), len(dots), best)]
 
 
 def _stretches(found: History) -> Iterator[tuple[int, int, int]]:

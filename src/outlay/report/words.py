@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from outlay.summary import difference, standing
@@ -25,8 +26,18 @@ def signed(value: float | None) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Return the interval's limits in words."""
-    return "interval unknown" if low is None or high is None else f"{low:.4g} to {high:.4g}"
+    """Return the interval's limits in words, to three digits of its width."""
+    if low is None or high is None:
+        return "interval unknown"
+    if high - low <= 1e-9 * abs(low) or high - low < 1e-300:
+        return f"{low:.4g} to {high:.4g}"
+    places = min(max(2 - math.floor(math.log10(high - low)), 0), 12)
+    return f"{low:.{places}f} to {high:.{places}f}"
+
+
+def many(count: int, noun: str) -> str:
+    """Return the count with its noun."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def duration(seconds: float) -> str:
@@ -132,10 +143,10 @@ def _no_gain(state: State) -> str:
     level = baseline.fresh.mean if baseline.fresh else baseline.selected
     tested = sum(found.event.pairs > 0 for found in state.judgements)
     untested = len(state.judgements) - tested
-    looked = f"{tested} were good enough on the selection seeds to be tested on fresh ones"
-    looked += f", {untested} more would have been, had the budget allowed" if untested else ""
+    looked = f"Of {many(state.attempts, 'attempt')}, {tested} scored well enough to be tested on"
+    spare = f", {untested} more could not be for lack of budget" if untested else ""
     return (
-        f"No confirmed gain. Of {state.attempts} attempts {looked}, and none proved better; the "
+        f"No confirmed gain. {looked} fresh seeds{spare}, and none proved better; the "
         f"program as it stands ({state.task.metric.name} {number(level)}) remains the champion."
     )
 
@@ -158,9 +169,8 @@ def _verdict(state: State, found: Estimate) -> str:
     sides = [standing(state, node).fresh for node in (state.contest.champion, state.baseline)]
     levels = " against ".join(number(side.mean) for side in sides if side is not None)
     measured = (
-        f"{metric} {levels} on {found.n} fresh seeds, a paired difference of "
-        f"{signed(found.mean)} (95 % interval {interval(found.low, found.high)}; positive is "
-        f"better, and for {metric} {better(state)})"
+        f"{metric} {levels} on {found.n} fresh seeds ({better(state)}), a paired gain of "
+        f"{signed(found.mean)} (95 % interval {interval(found.low, found.high)})"
     )
     if found.low is not None and found.low > 0:
         return f"beats the baseline: {measured}."
