@@ -68,13 +68,10 @@ class World:
 
 WORLDS = (
     World(name="Gaussian"),
-    World(name="uniform"),
+    World(name="uniform", draw=uniform),
     World(name="t3", draw=t3),
     World(name="unequal variances", spreads=(0.5, 1.0, 2.0)),
     World(name="shared seeds", shared=SHARED),
-)
-WORLDS = tuple(
-    World(name=w.name, draw=uniform) if w.name == "uniform" else w for w in WORLDS
 )
 
 
@@ -128,9 +125,7 @@ SETTINGS = (
 )
 
 
-def simulate(
-    values: list[float], world: World, setting: Setting, rng: random.Random
-) -> Run:
+def simulate(values: list[float], world: World, setting: Setting, rng: random.Random) -> Run:
     """Return a run whose attempt i has the true gain `values[i]` over the baseline."""
     selection_effect = world.seed_effect(rng)
     run = Run(_baseline(world, selection_effect, rng))
@@ -139,9 +134,7 @@ def simulate(
         subject = Subject(value=value, sd=rng.choice(world.spreads))
         score = world.evaluate(subject, selection_effect, rng)
         champion = run.champion
-        standing = Standing(
-            mean=statistics.fmean(champion.values), selection=champion.selection
-        )
+        standing = Standing(mean=statistics.fmean(champion.values), selection=champion.selection)
         if is_challenger(score, standing, run.noise):
             run.challenged.append(attempt)
             _confirm(run, attempt, subject, score, world, setting, rng)
@@ -150,9 +143,7 @@ def simulate(
 
 def _baseline(world: World, selection_effect: float, rng: random.Random) -> Champion:
     subject = Subject(value=0.0)
-    values = [
-        world.evaluate(subject, world.seed_effect(rng), rng) for _ in range(BASELINE_SEEDS)
-    ]
+    values = [world.evaluate(subject, world.seed_effect(rng), rng) for _ in range(BASELINE_SEEDS)]
     selection = world.evaluate(subject, selection_effect, rng)
     return Champion(subject, values, selection, statistics.fmean(values))
 
@@ -317,9 +308,7 @@ def _spent_on(gain: float, rng: random.Random) -> int:
     for _ in range(9):
         pairs = [[gaussian(rng) for _ in range(2)] for _ in range(2)]
         noise = noise.with_pairs(*pairs)
-    ours, theirs, _ = confront(
-        Subject(value=gain), champion, noise, 9, world, SEQUENTIAL, rng
-    )
+    ours, theirs, _ = confront(Subject(value=gain), champion, noise, 9, world, SEQUENTIAL, rng)
     return len(ours) + len(theirs)
 
 
