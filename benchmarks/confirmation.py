@@ -251,8 +251,8 @@ def power_table(runs: int) -> list[str]:
     lines = [
         "## Detections",
         "",
-        "One attempt of 60, at a uniformly drawn place, has a true gain; the others are as good as",
-        "the baseline. `detected` counts from the attempt, its one selection seed included;",
+        "One attempt of 60, at a uniformly drawn place, has a true gain; the others are as good",
+        "as the baseline. `detected` counts from the attempt, its one selection seed included;",
         "`once challenging` from the first pair. Pairs are means over promotions.",
         "",
         "| noise | rule | gain | detected | once challenging | pairs |",
