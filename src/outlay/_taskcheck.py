@@ -11,8 +11,8 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from outlay import globs
 from outlay.errors import InputError, bad_value
+from outlay.globs import is_literal, matches
 
 if TYPE_CHECKING:
     from outlay.task import Lever, Option, Task
@@ -23,6 +23,13 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}", re.ASCII)
 _LEVER_NAME = re.compile(r"[\w.+-][\w.+:-]{0,63}")
 _FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_CHOICES = {
+    "evaluate.direction": ("metric", "direction", ("maximize", "minimize")),
+    "evaluate.metric_line": ("metric", "line", ("only", "last")),
+    "evaluate.reward": ("metric", "reward", ("logistic", "identity")),
+    "evaluate.noise": ("evaluator", "noise", ("seed", "machine")),
+    "coordination.confirmation": ("coordination", "confirmation", ("sequential", "band", "none")),
+}
 _INSIDE = "a path inside the workspace, relative to it"
 
 
@@ -38,11 +45,6 @@ class Fault(NamedTuple):
     def missing(self, key: str, allowed: str) -> NoReturn:
         """Raise for an absent value."""
         raise InputError(f"{self.where}: {key}: found nothing, allowed: {allowed}")
-
-    def unless_choice(self, key: str, found: str, choices: tuple[str, ...]) -> None:
-        """Raise unless the value is one of the choices."""
-        if found not in choices:
-            self.value(key, found, ", ".join(choices))
 
     def unless_number(
         self, key: str, found: float | None, allowed: str, low: float, high: float = math.inf
@@ -63,6 +65,17 @@ def shown(name: str) -> str:
     return name if re.fullmatch(r"[\w-]+", name) else repr(name[:60])
 
 
+def check_choices(task: Task, where: str) -> None:
+    """Raise `InputError` for the first word that is not one of its choices."""
+    fault = Fault(where)
+    for key, (part, name, choices) in _CHOICES.items():
+        found = getattr(getattr(task, part), name, choices[0])
+        if found == "":
+            fault.missing(key, ", ".join(choices))
+        if found not in choices:
+            fault.value(key, found, ", ".join(choices))
+
+
 def check_all(task: Task, where: str) -> None:
     """Raise `InputError` for the first thing in the task that is wrong."""
     fault = Fault(where)
@@ -72,6 +85,14 @@ def check_all(task: Task, where: str) -> None:
 
 def _clean(text: str) -> bool:
     return text.isprintable() and bool(text)
+
+
+def _compiles(glob: str) -> bool:
+    try:
+        matches("", (glob,))
+    except re.error:
+        return False
+    return True
 
 
 def _about(task: Task, fault: Fault) -> None:
@@ -93,7 +114,6 @@ def _evaluator(task: Task, fault: Fault) -> None:
     for key, command in (("command", evaluator.command), ("check", evaluator.check)):
         if command and (not command[0].strip() or any("\0" in part for part in command)):
             fault.value(f"evaluate.{key}", list(command), "a program and its arguments")
-    fault.unless_choice("evaluate.noise", evaluator.noise, ("seed", "machine"))
 
 
 def _metric(task: Task, fault: Fault) -> None:
@@ -108,10 +128,6 @@ def _metric(task: Task, fault: Fault) -> None:
     if len({metric.name, *metric.secondary}) <= len(metric.secondary):
         allowed = "different names, the metric not among them"
         fault.value("evaluate.secondary", list(metric.secondary), allowed)
-    if not metric.direction:
-        fault.missing("evaluate.direction", "maximize, minimize")
-    fault.unless_choice("evaluate.direction", metric.direction, ("maximize", "minimize"))
-    fault.unless_choice("evaluate.metric_line", metric.line, ("only", "last"))
     if metric.source != "stdout":
         fault.unless_inside("evaluate.read", metric.source)
     _range(task, fault)
@@ -119,19 +135,15 @@ def _metric(task: Task, fault: Fault) -> None:
 
 
 def _range(task: Task, fault: Fault) -> None:
-    metric = task.metric
-    low = -math.inf if metric.low is None else metric.low
-    high = math.inf if metric.high is None else metric.high
-    ends = [low, high]
-    if not low < high or math.inf in (low, -high) or math.isnan(low) or math.isnan(high):
-        fault.value(
-            "evaluate.range", ends, "[low, high] with low < high; -inf and inf leave an end open"
-        )
+    low, high = task.metric.low, task.metric.high
+    finite = all(end is None or math.isfinite(end) for end in (low, high))
+    if not finite or (low is not None and high is not None and low >= high):
+        allowed = "[low, high] with low < high; -inf and inf leave an end open"
+        fault.value("evaluate.range", [low, high], allowed)
 
 
 def _reward(task: Task, fault: Fault) -> None:
     metric = task.metric
-    fault.unless_choice("evaluate.reward", metric.reward, ("logistic", "identity"))
     scale = metric.reward_scale
     if scale is not None and not (math.isfinite(scale) and scale > 0):
         fault.value("evaluate.reward_scale", scale, "a finite number above 0")
@@ -182,15 +194,15 @@ def _paths(task: Task, fault: Fault) -> None:
         fault.missing("task.workspace", "a folder")
     for key in ("editable", "protected", "hidden", "data"):
         for path in getattr(workspace, key):
-            fault.unless_inside(f"task.{key}", path if key == "data" else f"x/{path}")
-            if path.startswith("/"):
-                fault.value(f"task.{key}", path, _INSIDE)
+            fault.unless_inside(f"task.{key}", path)
+            if not _compiles(path):
+                fault.value(f"task.{key}", path, "a glob of *, ?, ** and sets such as [a-z]")
     if not workspace.editable:
         fault.value("task.editable", [], "at least one path or glob")
     explicit = workspace.editable != ("**",)
     for key in ("protected", "hidden"):
         for path in getattr(workspace, key):
-            if explicit and globs.is_literal(path) and globs.matches(path, workspace.editable):
+            if explicit and is_literal(path) and matches(path, workspace.editable):
                 fault.value(f"task.{key}", path, "a path that is not in task.editable too")
             if explicit and path in workspace.editable:
                 fault.value(f"task.{key}", path, "a path that is not in task.editable too")
@@ -204,8 +216,6 @@ def _paths(task: Task, fault: Fault) -> None:
 
 def _settings(task: Task, fault: Fault) -> None:
     rules = task.coordination
-    choices = ("sequential", "band", "none")
-    fault.unless_choice("coordination.confirmation", rules.confirmation, choices)
     if not 0 < rules.error_rate < 1:
         fault.value("coordination.error_rate", rules.error_rate, "a number between 0 and 1")
     fault.unless_number("coordination.teams", rules.teams, "a whole number of at least 1", 1)

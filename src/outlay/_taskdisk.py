@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from outlay import globs
 from outlay._taskcheck import Fault, shown
+from outlay.globs import is_literal, matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,18 +26,26 @@ def check_files(task: Task, where: str) -> None:
         fault.value("task.workspace", task.workspace.path, "a folder that exists")
     for key in ("protected", "hidden", "data"):
         for path in getattr(task.workspace, key):
-            if globs.is_literal(path):
+            if is_literal(path):
                 _existing(root, path, f"task.{key}", fault)
     for path in task.workspace.editable:
-        if globs.is_literal(path):
+        if is_literal(path):
             _inside(root, path, "task.editable", fault)
     if task.metric.source != "stdout":
         _inside(root, task.metric.source, "evaluate.read", fault)
+    for key, command in (("command", task.evaluator.command), ("check", task.evaluator.check)):
+        if command and not _found(root, command[0]):
+            fault.value(f"evaluate.{key}", command[0], "a program on PATH or in the workspace")
     for path in task.sandbox.read:
         if not os.path.exists(path):
             fault.value("sandbox.read", path, "a path that exists")
     _disjoint(task, root, fault)
     _levers(task, root, fault)
+
+
+def _found(root: Path, program: str) -> bool:
+    inside = "/" in program and (root / program).is_file()
+    return inside or shutil.which(program) is not None
 
 
 def _inside(root: Path, path: str, key: str, fault: Fault) -> Path:
@@ -58,9 +67,9 @@ def _disjoint(task: Task, root: Path, fault: Fault) -> None:
     if workspace.editable == ("**",):
         return
     for path in _files(root):
-        if globs.matches(path, workspace.editable):
+        if matches(path, workspace.editable):
             for key in ("protected", "hidden"):
-                if globs.matches(path, getattr(workspace, key)):
+                if matches(path, getattr(workspace, key)):
                     fault.value(f"task.{key}", path, "a path that is not in task.editable too")
 
 

@@ -76,25 +76,30 @@ class Ledger:
     `spent` never shrinks; a reservation is released when its work is settled, whatever came of it.
     """
 
-    __slots__ = ("by_kind", "held", "reservations", "spent")
+    __slots__ = ("by_kind", "reservations", "spent")
 
     def __init__(self) -> None:
         self.by_kind: dict[Kind, Charge] = {}
         self.reservations: dict[str, Charge] = {}
         self.spent = NOTHING
-        self.held = NOTHING
+
+    @property
+    def held(self) -> Charge:
+        """What is reserved for all the work in flight."""
+        total = NOTHING
+        for charge in self.reservations.values():
+            total += charge
+        return total
 
     def reserve(self, work: str, charge: Charge) -> None:
         """Hold `charge` for `work`; work holds one reservation at a time."""
         if work in self.reservations:
             raise ValueError(f"{work} already holds a reservation")
         self.reservations[work] = charge
-        self.held = _sum(self.reservations)
 
     def settle(self, work: str, kind: Kind, charge: Charge) -> None:
         """Release the reservation of `work` and record what it really used."""
         del self.reservations[work]
-        self.held = _sum(self.reservations)
         self.record(kind, charge)
 
     def record(self, kind: Kind, charge: Charge) -> None:
@@ -133,10 +138,3 @@ class Ledger:
 
 def _left(limit: float | None, used: float) -> float | None:
     return None if limit is None else limit - used
-
-
-def _sum(reservations: dict[str, Charge]) -> Charge:
-    total = NOTHING
-    for charge in reservations.values():
-        total += charge
-    return total

@@ -45,13 +45,6 @@ class Evaluation(Record, frozen=True):
     role: str = ""
 
 
-class Edit(Record, frozen=True):
-    """One search/replace edit of a plan; `search` occurs exactly once."""
-
-    search: str
-    replace: str
-
-
 class Child(Record, frozen=True):
     """A proposed plan: how it differs from its parent, and what is expected of it.
 
@@ -62,8 +55,6 @@ class Child(Record, frozen=True):
         axis: What the modification is about; `None` keeps it out of the dead-end registry.
         direction: Which way along the axis.
         prior: Probability, written before the run, that it improves on its parent.
-        edits: How the parent's plan becomes this one.
-        summary: The text of `changes.md`.
         hypothesis: What is thought to be true.
         rationale: Why.
         risks: What may go wrong.
@@ -75,8 +66,6 @@ class Child(Record, frozen=True):
     axis: str | None = None
     direction: str | None = None
     prior: float = 0.5
-    edits: tuple[Edit, ...] = ()
-    summary: str = ""
     hypothesis: str = ""
     rationale: str = ""
     risks: str = ""
@@ -138,6 +127,10 @@ class Ticked(Event, frozen=True):
     """The driver was alive; carries nothing but its row's clock."""
 
 
+class StopRequested(Event, frozen=True):
+    """The user asked to start nothing new and to finish."""
+
+
 class MeasurementLaunched(Event, frozen=True):
     """A batch of evaluations outside an attempt begins.
 
@@ -161,12 +154,24 @@ class MeasurementLaunched(Event, frozen=True):
 
 
 class MeasurementSettled(Event, frozen=True):
-    """A try of a measurement ended."""
+    """A try of a measurement ended.
+
+    Attributes:
+        work: Which measurement.
+        trial: Which try of it.
+        outcome: How it ended.
+        reason: One word for a failure.
+        detail: One line for people.
+        evaluations: What was measured, checks last.
+        charge: What it used.
+        sandbox: How its process tree was held.
+    """
 
     work: str
     trial: int
     outcome: Outcome
     reason: str = ""
+    detail: str = ""
     evaluations: tuple[Evaluation, ...] = ()
     charge: Charge = NOTHING
     sandbox: str = ""
@@ -266,6 +271,7 @@ AnyEvent = (
     | SittingStarted
     | BudgetChanged
     | Ticked
+    | StopRequested
     | MeasurementLaunched
     | MeasurementSettled
     | ScaleFixed

@@ -62,7 +62,7 @@ def _whole(value: object, units: dict[str, int], allowed: str) -> int:
 
 
 def _duration_parts(text: str) -> list[Decimal]:
-    compact = re.sub(r"\s+", "", text, flags=re.ASCII).lower()
+    compact = re.sub(r"(?<![0-9])\s+|\s+(?![0-9])", "", text, flags=re.ASCII).lower()
     if match := re.fullmatch(_NUMBER, compact, re.ASCII):
         return [Decimal(match[0])]
     if not re.fullmatch(f"(?:{_NUMBER}(?:ms|[smhd]))+", compact, re.ASCII):

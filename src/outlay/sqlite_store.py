@@ -10,19 +10,21 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
+import re
 import socket
 import sqlite3
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec import MsgspecError
+
 from outlay.errors import OutlayError, StoreError
 from outlay.events import Entry, decode, encode
 from outlay.store import RunSummary, Store, name_taken, no_such_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from outlay.events import AnyEvent
 
@@ -99,19 +101,33 @@ class SqliteStore(Store):
         return entries
 
     def read(self, run: str, after: int = 0) -> Iterator[Entry]:
-        cursor = self._connection.execute(
-            "SELECT sequence, step, at, elapsed, body FROM events "
-            "WHERE run = ? AND sequence > ? ORDER BY sequence",
-            (self._number(run), after),
-        )
-        for sequence, step, at, elapsed, body in cursor:
-            yield Entry(sequence=sequence, step=step, at=at, elapsed=elapsed, event=decode(body))
+        number, sequence = self._number(run), after
+        try:
+            cursor = self._connection.execute(
+                "SELECT sequence, step, at, elapsed, body FROM events "
+                "WHERE run = ? AND sequence > ? ORDER BY sequence",
+                (number, after),
+            )
+            for sequence, step, at, elapsed, body in cursor:
+                yield Entry(
+                    sequence=sequence, step=step, at=at, elapsed=elapsed, event=decode(body)
+                )
+        except sqlite3.Error as error:
+            raise _translated(self.path, error) from None
+        except MsgspecError as error:
+            raise StoreError(
+                f"{self.path}: run {run!r}: event {sequence} cannot be read: {error}"
+            ) from None
 
     def remove(self, run: str) -> None:
-        number = self._number(run)
+        number = (self._number(run),)
+        self._run_script(
+            [
+                ("DELETE FROM events WHERE run = ?", number),
+                ("DELETE FROM runs WHERE id = ?", number),
+            ]
+        )
         self._ends.pop(run, None)
-        self._run_script([("DELETE FROM events WHERE run = ?", (number,))])
-        self._run_script([("DELETE FROM runs WHERE id = ?", (number,))])
 
     def close(self) -> None:
         self._connection.close()
@@ -127,15 +143,8 @@ class SqliteStore(Store):
         refuse_network(self.path.parent)
         self._lock = take_lock(self.path.with_name(self.path.name + ".lock"))
         try:
-            self._connection = sqlite3.connect(self.path, isolation_level=None)
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=FULL")
-            self._connection.execute("PRAGMA foreign_keys=ON")
-            self._migrate()
-        except sqlite3.Error as error:
-            os.close(self._lock)
-            raise _translated(self.path, error) from None
-        except StoreError:
+            self._connect(str(self.path), self._prepare)
+        except Exception:
             os.close(self._lock)
             raise
 
@@ -143,13 +152,38 @@ class SqliteStore(Store):
         if not self.path.exists():
             raise StoreError(f"{self.path}: there is no store here; a search makes one")
         uri = f"{self.path.resolve().as_uri()}?mode=ro"
-        if not os.access(self.path.parent, os.W_OK):
+        if not (os.access(self.path.parent, os.W_OK) or self._has_wal()):
+            # Without a file that coordinates them, readers must rely on nobody writing.
             uri += "&immutable=1"
+        self._connect(uri, self._refuse_other_versions)
+
+    def _has_wal(self) -> bool:
+        wal = self.path.with_name(self.path.name + "-wal")
+        return wal.exists() and wal.stat().st_size > 0
+
+    def _connect(self, name: str, prepare: Callable[[], None]) -> None:
         try:
-            self._connection = sqlite3.connect(uri, uri=True, isolation_level=None)
-            self._refuse_other_versions()
+            self._connection = sqlite3.connect(
+                name, uri=name.startswith("file:"), isolation_level=None
+            )
         except sqlite3.Error as error:
             raise _translated(self.path, error) from None
+        try:
+            prepare()
+        except sqlite3.Error as error:
+            self._connection.close()
+            raise _translated(self.path, error) from None
+        except Exception:
+            self._connection.close()
+            raise
+
+    def _prepare(self) -> None:
+        if self._version() > len(MIGRATIONS):
+            self._refuse_other_versions()
+        self._connection.execute("PRAGMA journal_mode=WAL")
+        self._connection.execute("PRAGMA synchronous=FULL")
+        self._connection.execute("PRAGMA foreign_keys=ON")
+        self._migrate()
 
     def _version(self) -> int:
         return int(self._query("PRAGMA user_version")[0][0])
@@ -169,15 +203,20 @@ class SqliteStore(Store):
 
     def _migrate(self) -> None:
         found, known = self._version(), len(MIGRATIONS)
-        if found > known:
-            self._refuse_other_versions()
-        if found and found < known:
-            shutil.copy2(self.path, self.path.with_name(f"{self.path.name}.v{found}"))
+        if 0 < found < known:
+            self._back_up(self.path.with_name(f"{self.path.name}.v{found}"))
         for version in range(found, known):
             statements = [part for part in MIGRATIONS[version].split(";") if part.strip()]
             self._run_script(
                 [*((s, ()) for s in statements), (f"PRAGMA user_version = {version + 1}", ())]
             )
+
+    def _back_up(self, path: Path) -> None:
+        copy = sqlite3.connect(path)
+        try:
+            self._connection.backup(copy)
+        finally:
+            copy.close()
 
     def _end(self, run: str) -> tuple[int, int, int]:
         if run not in self._ends:
@@ -216,9 +255,18 @@ class SqliteStore(Store):
             raise _translated(self.path, error) from None
 
 
-def refuse_network(folder: Path) -> None:
-    """Raise `StoreError` if the folder lies on a network file system, where locks cannot hold."""
-    kind = _file_system(folder)
+def refuse_network(folder: Path, mounts: str | Path = "/proc/self/mountinfo") -> None:
+    """Raise `StoreError` if the folder lies on a network file system, where locks cannot hold.
+
+    Args:
+        folder: Folder of a store.
+        mounts: The mounts of this process, in the format of proc(5), "mountinfo".
+    """
+    try:
+        lines = Path(mounts).read_text().splitlines()
+    except OSError:
+        return
+    kind = _file_system(str(folder.resolve()), lines)
     if kind in NETWORK_FILE_SYSTEMS:
         raise StoreError(
             f"{folder}: a store cannot live on a network file system ({kind}); "
@@ -226,16 +274,12 @@ def refuse_network(folder: Path) -> None:
         )
 
 
-def _file_system(folder: Path) -> str:
-    try:
-        lines = Path("/proc/self/mountinfo").read_text().splitlines()
-    except OSError:
-        return ""
-    resolved, best, kind = str(folder.resolve()), -1, ""
-    for line in lines:
+def _file_system(folder: str, mounts: Sequence[str]) -> str:
+    best, kind = -1, ""
+    for line in mounts:
         left, _, right = line.partition(" - ")
-        mount = left.split()[4].encode().decode("unicode_escape")
-        inside = resolved == mount or resolved.startswith(mount.rstrip("/") + "/")
+        mount = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), left.split()[4])
+        inside = folder == mount or folder.startswith(mount.rstrip("/") + "/")
         if inside and len(mount) >= best:
             best, kind = len(mount), right.split()[0]
     return kind

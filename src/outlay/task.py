@@ -248,10 +248,13 @@ def check(task: Task, where: str = "task") -> None:
         task: The task, read from a file or built in Python.
         where: What the message calls the task, such as the path of its file.
     """
+    _taskcheck.check_choices(task, where)
     try:
         msgspec.convert(msgspec.to_builtins(task), Task)
     except (msgspec.ValidationError, TypeError) as error:
-        raise InputError(f"{where}: found a value of a wrong type: {error}") from None
+        message, _, path = str(error).partition(" - at `$")
+        key = path.strip(".`") or "task"
+        raise InputError(f"{where}: {key}: found a wrong type: {message}") from None
     _taskcheck.check_all(task, where)
 
 

@@ -64,9 +64,9 @@ def base(parent: Node, child: Node) -> float:
 
     `Q(v)` for a scored child; `Q(u) sqrt(P(v))` for an unvisited one, `sqrt(P(v))` if `Q(u) = 0`.
     """
-    if child.count:
-        return max(child.value, FLOOR)
-    return max((parent.value or 1.0) * sqrt(child.prior), FLOOR)
+    # Written out because this is the inner loop of every walk.
+    value = child.total / child.count if child.count else (parent.value or 1.0) * sqrt(child.prior)
+    return value if value > FLOOR else FLOOR
 
 
 def weights(parent: Node, children: Sequence[Node], power: float) -> list[float]:

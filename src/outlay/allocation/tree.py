@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from outlay.events import Child
 
@@ -30,7 +30,8 @@ class Node:
         reward: The score's reward in [0, 1]; `None` without a score.
         pruned: Left out of later selection and of the means.
         exhausted: A reflection on it yielded fewer children than asked.
-        visible: Children that the walk may enter, by number: neither pruned, failed nor in flight.
+        visible: Children that the walk may enter, by number and in that order: neither pruned,
+            failed nor in flight.
         visible_plans: How many of those count towards `m`: all but the `continue` children.
         total: Sum of rewards over retained scored nodes of the subtree, itself included.
         count: Number of those.
@@ -77,9 +78,9 @@ class Node:
         self.visible_plans = 0
         self.total = 0.0
         self.count = 0
-        self.unsettled = 0
-        self.actionable = 0
-        self.self_actionable = False
+        self.unsettled = 1
+        self.actionable = 1
+        self.self_actionable = True
         self.in_flight = 0
 
     @property
@@ -118,8 +119,7 @@ class Tree:
     def __init__(self, *, children: int = 3, prune_below: float = 0.05) -> None:
         self.children = children
         self.prune_below = prune_below
-        self.nodes: list[Node] = []
-        self._append(Node(0, None, None))
+        self.nodes = [Node(0, None, None)]
 
     @property
     def root(self) -> Node:
@@ -127,24 +127,28 @@ class Tree:
         return self.nodes[0]
 
     def add(self, parent: Node, proposal: Child) -> Node:
-        """Add the proposed child; raises `ValueError` unless its number is the next one."""
-        if proposal.node != len(self.nodes):
-            raise ValueError(f"node {proposal.node} proposed, the next one is {len(self.nodes)}")
-        node = Node(proposal.node, parent, proposal)
-        parent.children.append(node)
-        self._show(node)
-        self._append(node)
-        return node
+        """Add one proposed child; see `extend`."""
+        return self.extend(parent, (proposal,))[0]
+
+    def extend(self, parent: Node, proposals: Sequence[Child]) -> list[Node]:
+        """Add the proposed children; raises `ValueError` if their numbers are not the next."""
+        added = [Node(proposal.node, parent, proposal) for proposal in proposals]
+        for place, node in enumerate(added, len(self.nodes)):
+            if node.id != place:
+                raise ValueError(f"node {node.id} proposed, the next one is {place}")
+        self.nodes += added
+        parent.children += added
+        for node in added:
+            self._show(node)
+        self._update(parent, unsettled=len(added), actionable=len(added))
+        return added
 
     def launch(self, node: Node, attempt: int) -> None:
         """Mark the node as in flight."""
         self._hide(node)
         node.status = "running"
         node.attempt = attempt
-        for above in node.path():
-            above.unsettled -= 1
-            above.in_flight += 1
-        self._refresh(node)
+        self._update(node, unsettled=-1, in_flight=1)
 
     def score(self, node: Node, score: float, reward: float) -> None:
         """Settle a node in flight with a score, and back its reward up unless it is pruned.
@@ -152,54 +156,41 @@ class Tree:
         The paper's rule: pruned if its reward is more than `delta` below the parent's branch
         value before this outcome counts in it, and that value is above 0.
         """
-        self._land(node)
         node.status, node.score, node.reward = "scored", score, reward
         parent = node.parent
         if parent is not None and self._falls_short(reward, parent):
             node.pruned = True
+            self._update(node, in_flight=-1)
         else:
-            self._back_up(node, reward)
             self._show(node)
-        self._refresh(node)
+            self._update(node, in_flight=-1, reward=reward)
 
     def settle_without_score(self, node: Node, status: Literal["failed", "lost"]) -> None:
         """Settle a node in flight as failed or lost: no reward, and no way through it."""
-        self._land(node)
         node.status = status
-        self._refresh(node)
+        self._update(node, in_flight=-1)
 
     def score_root(self, score: float, reward: float) -> None:
         """Score the root from the baseline, which is a measurement and not an attempt."""
         root = self.root
         root.status, root.score, root.reward = "scored", score, reward
-        root.unsettled -= 1
-        self._back_up(root, reward)
-        self._refresh(root)
+        self._update(root, unsettled=-1, reward=reward)
 
     def exhaust(self, node: Node) -> None:
         """Mark that nothing more can be proposed from the node."""
         node.exhausted = True
-        self._refresh(node)
-
-    def _append(self, node: Node) -> None:
-        self.nodes.append(node)
-        for above in node.path():
-            above.unsettled += 1
-        self._refresh(node)
-
-    def _land(self, node: Node) -> None:
-        for above in node.path():
-            above.in_flight -= 1
-
-    def _back_up(self, node: Node, reward: float) -> None:
-        for above in node.path():
-            above.total += reward
-            above.count += 1
+        self._update(node)
 
     def _show(self, node: Node) -> None:
-        if node.parent is not None:
-            node.parent.visible[node.id] = node
-            node.parent.visible_plans += node.counts_as_plan
+        parent = node.parent
+        if parent is None:
+            return
+        visible = parent.visible
+        in_order = not visible or node.id > next(reversed(visible))
+        visible[node.id] = node
+        if not in_order:
+            parent.visible = dict(sorted(visible.items()))
+        parent.visible_plans += node.counts_as_plan
 
     def _hide(self, node: Node) -> None:
         if node.parent is not None:
@@ -210,20 +201,41 @@ class Tree:
         value = parent.value
         return self.prune_below > 0 and value > 0 and reward < value - self.prune_below
 
-    def _refresh(self, node: Node) -> None:
-        self._refresh_one(node)
-        if node.parent is not None:
-            self._refresh_one(node.parent)
+    def _update(
+        self,
+        node: Node,
+        *,
+        unsettled: int = 0,
+        in_flight: int = 0,
+        actionable: int = 0,
+        reward: float | None = None,
+    ) -> None:
+        """Add to the subtree's counts on the node and on all above it, in one pass.
 
-    def _refresh_one(self, node: Node) -> None:
+        What changed at the node may also decide whether it and its parent can be acted on.
+        """
+        actionable += self._turn(node)
+        if node.parent is not None:
+            turned = self._turn(node.parent)
+            actionable += turned
+            node.actionable -= turned  # the parent is no part of this subtree
+        above: Node | None = node
+        while above is not None:
+            above.unsettled += unsettled
+            above.in_flight += in_flight
+            above.actionable += actionable
+            if reward is not None:
+                above.total += reward
+                above.count += 1
+            above = above.parent
+
+    def _turn(self, node: Node) -> int:
+        """Note whether the node itself can be acted on; return the change, -1, 0 or 1."""
         now = node.status == "open" or (
             node.status == "scored"
             and not node.pruned
             and not node.exhausted
             and node.visible_plans < self.children
         )
-        if now != node.self_actionable:
-            node.self_actionable = now
-            step = 1 if now else -1
-            for above in node.path():
-                above.actionable += step
+        before, node.self_actionable = node.self_actionable, now
+        return now - before

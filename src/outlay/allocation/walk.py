@@ -34,7 +34,7 @@ def walk(tree: Tree, choose: Callable[[Node, Sequence[Node]], Node]) -> Move | N
             return Move("execute", node)
         if node.self_actionable and not (node.visible and node.unsettled):
             return Move("reflect", node)
-        candidates = [node.visible[k] for k in sorted(node.visible) if node.visible[k].actionable]
+        candidates = [child for child in node.visible.values() if child.actionable]
         if not candidates:
             return None
         node = choose(node, candidates)

@@ -2,16 +2,23 @@
 
 All values are oriented: higher is better. Every rule comes down to a half-width: a challenger is
 promoted once the mean difference lies above it.
+
+The default rule is a group-sequential t test on paired differences with one error budget for the
+whole run. `docs/confirmation.md` has its derivation, its assumptions and its measured rates.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from outlay.coordination.estimates import Interval, estimate, paired_difference, t_quantile
-from outlay.coordination.noise import Noise, squared_deviations
+from outlay.coordination.boundaries import nominal_levels
+from outlay.coordination.estimates import Interval, estimate, paired_difference, t_upper
+from outlay.coordination.noise import squared_deviations
+
+if TYPE_CHECKING:
+    from outlay.coordination.noise import Noise
 
 __all__ = [
     "Band",
@@ -27,15 +34,28 @@ __all__ = [
 
 Verdict = Literal["promote", "reject", "continue"]
 
+_FIRST_LOOK = 2  # one pair says nothing about its own spread
+_EXPONENT = 4.0  # late looks get most of a challenger's share: early ones lean on the pooled noise
+_HALF_LIFE = 10  # the first ten rejected challengers are given half of the error rate
+_DESIGN_DRIFT = math.sqrt(
+    2
+)  # the gain not to be missed, in sds of a difference: 2 evaluations' sd
+_MISS_RATE = 0.05  # probability that such a gain is given up before the last pair
+_MISS_EXPONENT = 0.5  # below 1: give up early, where most challengers can be told
+_PRIOR_DF = 30  # pooled noise weighs as much as this many pairs of the challenger's own
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Band:
     """The testbed's rule: a fixed number of seeds and a band around the incumbent.
 
+    With a carried incumbent the band counts the error of the challenger alone, as published; with
+    a remeasured one it counts the error of both.
+
     Attributes:
         factor: Width of the band in standard errors.
         seeds: Evaluations of the challenger before it is judged.
-        scale: Noise scale of one evaluation; `None` takes the pooled estimate.
+        scale: Noise scale of one evaluation; `None` takes the pooled standard deviation.
     """
 
     factor: float = 2.0
@@ -48,7 +68,7 @@ class Sequential:
     """The default rule: pair after pair of fresh seeds, with a stated rate for the whole run.
 
     Attributes:
-        error_rate: Probability of any false promotion in a run, in (0, 1).
+        error_rate: Probability of any false promotion in a run, in (0, 0.5).
         max_pairs: Pairs after which a challenger is rejected, at least 2.
     """
 
@@ -69,7 +89,7 @@ class Evidence:
             the metric it was promoted with, taken as exact.
         noise: Pooled noise of everything measured before this challenger.
         source: Which of the two the incumbent is.
-        index: Number of earlier challengers of the run whose last judgement says `spends`.
+        index: Number of earlier challengers of the run that were rejected.
     """
 
     challenger: tuple[float, ...]
@@ -86,10 +106,10 @@ class Judgement:
     Attributes:
         verdict: `continue` asks for one more pair.
         estimate: Mean difference, challenger minus incumbent.
-        low: `estimate` minus the rule's half-width; above 0 exactly if promoted.
+        low: `estimate` minus the rule's half-width; above 0 exactly if promoted. Minus infinity
+            where the rule does not promote yet.
         high: `estimate` plus the rule's half-width.
         pairs: Evaluations of the challenger that were looked at.
-        spends: Whether this challenger uses up its index (count it into the next `index`).
     """
 
     verdict: Verdict
@@ -97,70 +117,121 @@ class Judgement:
     low: float
     high: float
     pairs: int
-    spends: bool = False
 
 
 def judge(evidence: Evidence, rule: Rule) -> Judgement:
     """Return what the rule says about a challenger, given all its pairs so far.
 
     Raises:
-        ValueError: No pair, more pairs than the rule takes, or a carried incumbent that is not
-            one number.
+        ValueError: No pair, more pairs than the rule takes, numbers of values that do not pair,
+            or a band without a scale and without pooled noise.
     """
+    if not evidence.challenger:
+        raise ValueError("challenger: found no value, allowed: one or more")
+    judged = _judge_band if isinstance(rule, Band) else _judge_sequential
+    mean, half, verdict = judged(evidence, rule)  # type: ignore[arg-type]
+    return Judgement(
+        verdict=verdict,
+        estimate=mean,
+        low=mean - half,
+        high=mean + half,
+        pairs=len(evidence.challenger),
+    )
+
+
+class _Reading(NamedTuple):
+    mean: float
+    half: float
+    verdict: Verdict
+
+
+def _judge_band(evidence: Evidence, rule: Band) -> _Reading:
+    n = len(evidence.challenger)
+    scale = evidence.noise.sd if rule.scale is None else rule.scale
+    if scale is None:
+        raise ValueError("noise: found none, allowed: a scale, or one group of two values")
+    sides = 1 if evidence.source == "carried" else 2
+    mean = sum(evidence.challenger) / n - sum(evidence.incumbent) / len(evidence.incumbent)
+    half = rule.factor * scale * math.sqrt(sides) / math.sqrt(n)
+    if n < rule.seeds:
+        return _Reading(mean, half, "continue")
+    return _Reading(mean, half, "promote" if mean > max(half, 0.0) else "reject")
+
+
+def _judge_sequential(evidence: Evidence, rule: Sequential) -> _Reading:
     differences = _differences(evidence)
-    if isinstance(rule, Band):
-        return _judge_band(differences, evidence, rule)
-    return _judge_sequential(differences, evidence, rule)
+    n = len(differences)
+    if n > rule.max_pairs:
+        raise ValueError(f"challenger: found {n} values, allowed: at most {rule.max_pairs}")
+    mean = math.fsum(differences) / n
+    spread = _spread(differences, evidence)
+    if spread is None:
+        return _Reading(mean, math.inf, "continue")
+    half = _half_width(spread, n, evidence.index, rule)
+    if mean > half:
+        return _Reading(mean, half, "promote")
+    hopeless = mean <= _lower_bound(n, rule.max_pairs) * spread.sd
+    return _Reading(mean, half, "reject" if hopeless or n == rule.max_pairs else "continue")
 
 
 def _differences(evidence: Evidence) -> list[float]:
-    if not evidence.challenger:
-        raise ValueError("challenger: found no value, allowed: one or more")
     if evidence.source == "remeasured":
         return [a - b for a, b in zip(evidence.challenger, evidence.incumbent, strict=True)]
     (carried,) = evidence.incumbent
     return [value - carried for value in evidence.challenger]
 
 
-def _judge_band(differences: list[float], evidence: Evidence, rule: Band) -> Judgement:
-    n = len(differences)
-    delta = _mean_difference(evidence)
-    scale = rule.scale if rule.scale is not None else evidence.noise.sd
-    if scale is None:
-        raise ValueError("noise: found none, allowed: a scale or at least one repeated group")
-    sides = 1 if evidence.source == "carried" else 2
-    half = rule.factor * scale * math.sqrt(sides) / math.sqrt(n)
-    verdict: Verdict = "continue"
-    if n >= rule.seeds:
-        verdict = "promote" if delta > half and delta > 0.0 else "reject"
-    return Judgement(verdict=verdict, estimate=delta, low=delta - half, high=delta + half, pairs=n)
-
-
-def _mean_difference(evidence: Evidence) -> float:
-    challenger, incumbent = evidence.challenger, evidence.incumbent
-    return sum(challenger) / len(challenger) - sum(incumbent) / len(incumbent)
-
-
-def _judge_sequential(differences: list[float], evidence: Evidence, rule: Sequential) -> Judgement:
-    n = len(differences)
-    mean = math.fsum(differences) / n
-    sides = 1 if evidence.source == "carried" else 2
-    df = evidence.noise.df + n - 1
-    level = rule.error_rate / ((evidence.index + 1) * (evidence.index + 2)) / rule.max_pairs
-    half = math.inf
-    if df:
-        squares = sides * evidence.noise.sum_squares + squared_deviations(differences)
-        half = t_quantile(1 - level, df) * math.sqrt(squares / df / n)
-    verdict: Verdict = "continue"
-    if mean > half:
-        verdict = "promote"
-    elif n >= rule.max_pairs or (n >= 2 and mean <= 0):
-        verdict = "reject"
-    return Judgement(
-        verdict=verdict,
-        estimate=mean,
-        low=mean - half,
-        high=mean + half,
-        pairs=n,
-        spends=verdict == "reject",
+def _half_width(spread: _Spread, n: int, index: int, rule: Sequential) -> float:
+    """Return the half-width of the repeated confidence interval at look n (0 without noise)."""
+    levels = nominal_levels(
+        rule.error_rate * _share(index), rule.max_pairs, _EXPONENT, _FIRST_LOOK
     )
+    if not levels[n - 1]:
+        return math.inf
+    return t_upper(levels[n - 1], spread.df) * spread.sd / math.sqrt(n)
+
+
+def _share(index: int) -> float:
+    """Return the part of the run's error rate that a challenger gets; all parts add up to 1.
+
+    A promotion leaves the index as it is: a share is used up only by a rejection, as in the
+    fallback procedure (Tian & Ramdas 2021, "Online control of the familywise error rate").
+    """
+    return _HALF_LIFE / ((index + _HALF_LIFE) * (index + _HALF_LIFE + 1))
+
+
+def _lower_bound(n: int, looks: int) -> float:
+    """Return the mean difference, in its own sds, at or below which going on is hopeless.
+
+    Bounds spend `_MISS_RATE` at the design gain. They take no part in the promotion boundary,
+    so ignoring one costs evaluations but no validity.
+    """
+    from scipy.special import ndtri
+
+    level = nominal_levels(_MISS_RATE, looks, _MISS_EXPONENT)[n - 1]
+    return float(_DESIGN_DRIFT + ndtri(level) / math.sqrt(n))
+
+
+class _Spread(NamedTuple):
+    """Standard deviation of one difference, and the degrees of freedom behind it."""
+
+    sd: float
+    df: int
+
+
+def _spread(differences: list[float], evidence: Evidence) -> _Spread | None:
+    """Return the moderated spread (Smyth 2004), never below the differences' own.
+
+    Own spread guards against a challenger that is noisier than what was pooled, and against heavy
+    tails: one outlier raises the spread as much as the mean.
+    """
+    paired = evidence.source == "remeasured"
+    prior = evidence.noise.of_pairs() if paired else evidence.noise.of_singles()
+    own_df = len(differences) - 1
+    prior_df = min(prior.df, _PRIOR_DF)
+    df = prior_df + own_df
+    if not df:
+        return None
+    own = squared_deviations(differences)
+    variance = (prior_df * prior.variance + own) / df
+    return _Spread(math.sqrt(max(variance, own / own_df if own_df else 0.0)), df)

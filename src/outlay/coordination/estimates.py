@@ -38,7 +38,7 @@ def estimate(values: Sequence[float], level: float = 0.95) -> Interval:
     mean = math.fsum(values) / n
     if n == 1:
         return Interval(mean, None, None, 1)
-    half = t_quantile(0.5 + level / 2, n - 1) * math.sqrt(squared_deviations(values) / (n - 1) / n)
+    half = t_upper((1 - level) / 2, n - 1) * math.sqrt(squared_deviations(values) / (n - 1) / n)
     return Interval(mean, mean - half, mean + half, n)
 
 
@@ -53,8 +53,8 @@ def paired_difference(
     return estimate([a - b for a, b in zip(first, second, strict=True)], level)
 
 
-def t_quantile(probability: float, df: float) -> float:
-    """Return the quantile of Student's t distribution with `df` degrees of freedom."""
+def t_upper(level: float, df: float) -> float:
+    """Return the value that Student's t with `df` degrees of freedom exceeds with `level`."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(df, probability))
+    return -float(stdtrit(df, level))

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+_SINGLE_DF = 8  # single evaluations speak for pairs with at most this many degrees of freedom
+
+
+class Variance(NamedTuple):
+    """A variance estimate with its degrees of freedom; 0 and 0 while unknown."""
+
+    variance: float
+    df: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +43,29 @@ class Noise:
     def sd(self) -> float | None:
         """Standard deviation of one evaluation; `None` while unknown."""
         return math.sqrt(self.sum_squares / self.df) if self.df else None
+
+    def of_singles(self) -> Variance:
+        """Return the variance of one evaluation."""
+        return Variance(self.sum_squares / self.df, self.df) if self.df else Variance(0.0, 0)
+
+    def of_pairs(self) -> Variance:
+        """Return the variance of the difference of two evaluations that share a seed.
+
+        Twice the variance of one is a prior worth a few degrees of freedom (right where seeds do
+        not matter, too large where they do); pairs that were measured take over from there.
+        """
+        prior_df = min(self.df, _SINGLE_DF)
+        df = prior_df + self.pair_df
+        if not df:
+            return Variance(0.0, 0)
+        prior = 2 * self.of_singles().variance
+        return Variance((prior_df * prior + self.pair_squares) / df, df)
+
+    @property
+    def correlation(self) -> float:
+        """How much of the noise of two evaluations on one seed is shared, in [0, 1]."""
+        single = self.of_singles().variance
+        return min(max(1 - self.of_pairs().variance / (2 * single), 0.0), 1.0) if single else 0.0
 
     def with_group(self, values: Sequence[float]) -> Noise:
         """Return the noise with one more group: one configuration on several seeds."""
