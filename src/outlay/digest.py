@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from outlay import events
+from outlay.task import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,7 +39,7 @@ def essence(entries: Iterable[Entry]) -> list[AnyEvent]:
 def _stripped(event: AnyEvent) -> AnyEvent | None:
     match event:
         case events.RunStarted():
-            return replace(event, uid="", task="", dirty=False, workers=1, budget=events.Budget())
+            return replace(event, uid="", task="", dirty=False, workers=1, budget=Budget())
         case events.MeasurementLaunched() | events.AttemptLaunched():
             first = event.trial == 1
             return replace(event, reserve=_timeless(event.reserve)) if first else None
