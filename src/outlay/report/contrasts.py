@@ -9,7 +9,7 @@ from outlay.coordination.estimates import paired_difference, t_upper
 from outlay.report.words import off_baseline
 
 if TYPE_CHECKING:
-    from outlay.agents.effects import Estimate
+    from outlay.agents._shrinkage import Estimate
     from outlay.state import State
 
 
