@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from outlay.surfaces.cube import FloatArray
+from outlay.surfaces.auto import Auto
 from outlay.surfaces.equalities import Rule
-from outlay.surfaces.methods import CubeMethod, published_method
+from outlay.surfaces.methods import PUBLISHED, CubeMethod, published_method
 from outlay.surfaces.scoring import Score, family_macro, score
-from outlay.surfaces.tables import Table
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from outlay.surfaces.cube import FloatArray
+    from outlay.surfaces.tables import Table
+
+METHODS = (*PUBLISHED, "auto")
 RANDOM_ORDERS = 20
 BOUNDS = (0.0, 1.0)
 PUBLISHED_TOLERANCE = 0.1
@@ -68,16 +74,14 @@ def run_controls(
     tables: Iterable[Table],
     method: str,
     budget: int,
-    default: Callable[[int], CubeMethod],
     dims: int | None = None,
 ) -> Controls:
     """Return the outcome of a method after `budget` purchases on every condition that fits.
 
     Args:
         tables: Complete tables.
-        method: A published method, or `auto`.
+        method: One of `METHODS`.
         budget: Purchases beyond the two free anchors.
-        default: Makes the method named `auto` for a number of factors.
         dims: Only conditions of this many factors.
     """
     outcomes, left_out = [], {}
@@ -86,7 +90,7 @@ def run_controls(
         if reason:
             left_out[table.name] = reason
         else:
-            outcomes.append(_outcome(table, method, budget, default))
+            outcomes.append(_outcome(table, method, budget))
     return Controls(outcomes=tuple(outcomes), left_out=left_out)
 
 
@@ -116,19 +120,17 @@ def _misfit(table: Table, method: str, budget: int, dims: int | None) -> str:
     return ""
 
 
-def _outcome(
-    table: Table, method: str, budget: int, default: Callable[[int], CubeMethod]
-) -> Outcome:
+def method_on(table: Table, method: str, seed: int = 0) -> CubeMethod:
+    """Return a method of `METHODS` set up for a condition; `seed` numbers the random orders."""
     if method == "auto":
-        makers = [default(table.d)]
-    else:
-        seeds = range(RANDOM_ORDERS if method == "random" else 1)
-        rules = rules_of(table) if method.startswith("code-") else ()
-        makers = [
-            published_method(method, table.d, rules=rules, seed=seed, bounds=BOUNDS)
-            for seed in seeds
-        ]
-    scores = [_score(table, maker, budget) for maker in makers]
+        return Auto(d=table.d, bounds=BOUNDS)
+    rules = rules_of(table) if method.startswith("code-") else ()
+    return published_method(method, table.d, rules=rules, seed=seed, bounds=BOUNDS)
+
+
+def _outcome(table: Table, method: str, budget: int) -> Outcome:
+    orders = RANDOM_ORDERS if method == "random" else 1
+    scores = [_score(table, method_on(table, method, seed), budget) for seed in range(orders)]
     return Outcome(
         name=table.name,
         family=table.family,

@@ -6,16 +6,18 @@ only in switched-off factors then have one value, and form a class.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from outlay.surfaces.cube import FloatArray, IntArray, bits
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 class Rule(NamedTuple):
-    """While factor `guard` is at `level`, factor `inactive` changes nothing (indices of factors)."""
+    """While factor `guard` is at `level`, factor `inactive` changes nothing (by index)."""
 
     guard: int
     level: int

@@ -7,13 +7,15 @@ variance of the cells most, GP-E that of the conditional effects.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from outlay.surfaces.cube import Edges, FloatArray, IntArray, hamming
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 NUGGETS = (1e-6, 1e-3, 0.03, 0.3)

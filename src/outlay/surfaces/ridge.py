@@ -6,14 +6,16 @@ fit whose penalty is chosen by leaving one observation out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from outlay.surfaces.cube import FloatArray, IntArray, bits, cell_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ALPHAS = (1e-5, 1e-3, 0.1, 1.0, 10.0)
 LOSS_DECIMALS = 14

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from math import fsum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from outlay.surfaces.cube import (
     pair_interactions,
 )
 from outlay.surfaces.cube import dimension as cube_dimension
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 TOLERANCES = (0.01, 0.02, 0.05, 0.1, 0.2)
 FLAT = 1e-12

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from math import isfinite
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from outlay.errors import InputError, bad_value
 from outlay.surfaces.cube import FloatArray, dimension, mask_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LARGEST_DIMENSION = 8
 
@@ -87,7 +89,9 @@ def _truth(where: str, cells: object) -> FloatArray:
     d = len(next(iter(cells)))
     masks = [mask_of(cell, d) for cell in range(2**d)] if 2 <= d <= LARGEST_DIMENSION else []
     if sorted(cells) != masks:
-        raise bad_value(where, "truth", sorted(cells)[:4], f"all masks of 2 to {LARGEST_DIMENSION} factors")
+        raise bad_value(
+            where, "truth", sorted(cells)[:4], f"all masks of 2 to {LARGEST_DIMENSION} factors"
+        )
     for mask in masks:
         value = cells[mask]
         if isinstance(value, bool) or not isinstance(value, int | float):
