@@ -49,6 +49,22 @@ def information_of_masses(
     return out
 
 
+def information_of_one_set(masses: NDArray[np.float64], sd: float) -> float:
+    """Return the information gain of running all arms with these masses, shape (A,), in nats."""
+    base, ratios = binary_kernel(sd)
+    t, weights = _nodes(float(np.log(ratios[-1])))
+    rest = max(1.0 - float(masses.sum()), 0.0)
+    a = np.exp(-rest * t)
+    b = rest * a
+    with np.errstate(over="ignore"):
+        damped = np.exp(-(masses[:, None] * t)[..., None] * ratios)
+    quiet, loud = damped @ base, damped @ (base * ratios)
+    for mass, zero, one in zip(masses, quiet, loud, strict=True):
+        a, b = a * zero, b * zero + mass * a * one
+    divergence = float(base * ratios @ np.log(ratios))
+    return float(masses.sum()) * divergence - float(weights @ (np.exp(-t) - b))
+
+
 def _membership(arms: int) -> NDArray[np.float64]:
     """Return a 0/1 matrix of shape (K, 2^K): is arm j in set m?"""
     return (np.arange(2**arms) >> np.arange(arms)[:, None] & 1).astype(np.float64)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from outlay.designs._disjoint import information_of_masses
+from outlay.designs._disjoint import information_of_masses, information_of_one_set
 from outlay.designs._gaussian import Estimate, gaussian_information
 from outlay.designs._joint import information_of_one, information_of_sets
 from outlay.designs.outcomes import (
@@ -83,8 +83,7 @@ def _one(
     if isinstance(outcomes, GaussianOutcomes):
         return gaussian_information(prior, means, sd, np.random.default_rng(_SEED), samples)
     if outcomes.values == _PAPER_GRID and _is_disjoint(means):
-        gains = information_of_masses((prior @ means)[None], np.array([sd]))
-        return Estimate(float(gains[0, -1, 0]), 0.0)
+        return Estimate(information_of_one_set(prior @ means, sd), 0.0)
     return Estimate(information_of_one(prior, grid_likelihood(means, outcomes.values, sd)), 0.0)
 
 
