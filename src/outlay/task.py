@@ -5,8 +5,14 @@ A task is plain data. It is read from a TOML file by `outlay.taskfile`, or built
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import hashlib
+from dataclasses import dataclass, field, replace
 from typing import Literal
+
+import msgspec
+
+from outlay import _taskcheck
+from outlay.errors import InputError
 
 Direction = Literal["maximize", "minimize"]
 Noise = Literal["seed", "machine"]
@@ -233,3 +239,39 @@ class Task:
     sandbox: Sandbox = Sandbox()
     coordination: Coordination = Coordination()
     search: Search = Search()
+
+
+def check(task: Task, where: str = "task") -> None:
+    """Raise `InputError` if anything in the task is wrong; files are looked at elsewhere.
+
+    Args:
+        task: The task, read from a file or built in Python.
+        where: What the message calls the task, such as the path of its file.
+    """
+    try:
+        msgspec.convert(msgspec.to_builtins(task), Task)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise InputError(f"{where}: found a value of a wrong type: {error}") from None
+    _taskcheck.check_all(task, where)
+
+
+def to_json(task: Task) -> str:
+    """Return the task as canonical JSON: equal tasks give equal text, options keep their order."""
+    return msgspec.json.encode(task, order="sorted").decode()
+
+
+def from_json(text: str) -> Task:
+    """Return the task that `to_json` wrote; raises `InputError` for any other text."""
+    try:
+        return msgspec.json.decode(text, type=Task)
+    except msgspec.MsgspecError as error:
+        raise InputError(f"stored task: found {error}, allowed: a task of this version") from None
+
+
+def task_hash(task: Task) -> str:
+    """Return what identifies the task: 64 hexadecimal digits.
+
+    The budget is left out, so that it may be raised, and so is the folder, so that it may move.
+    """
+    core = replace(task, budget=Budget(), workspace=replace(task.workspace, path=""))
+    return hashlib.sha256(to_json(core).encode()).hexdigest()

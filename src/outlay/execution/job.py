@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 FORMAT = 1
 
+Sandbox = Literal["", "bwrap", "unshare", "subreaper"]
 Status = Literal["done", "failed", "infrastructure"]
 
 
@@ -66,6 +67,9 @@ class Job:
         editable, protected, hidden: Globs relative to the workspace.
         data: Absolute path to path in the workspace, linked or mounted read-only.
         read, network, gpu: Widening of the sandbox.
+        mask: Absolute folders that no command of the job may see, such as the user's workspace and
+            the store; the run folder is always masked. Only `bwrap` can keep this promise.
+        sandbox: `bwrap`, `unshare` or `subreaper`; empty lets the process find the best one.
         exclusive: Lock file held around each evaluation, or `None`.
         keep: Whether the laid-out workspace stays after the result was written.
     """
@@ -98,6 +102,8 @@ class Job:
     read: tuple[str, ...] = ()
     network: bool = False
     gpu: bool = False
+    mask: tuple[str, ...] = ()
+    sandbox: Sandbox = ""
     exclusive: str | None = None
     keep: bool = False
 
@@ -123,7 +129,7 @@ class Result:
         status: `done` if every run has a value; `failed` for a fault of the work; and
             `infrastructure` for one of the machine (out of memory of the host, full disk).
         reason: One word: `timeout`, `memory`, `crash`, `metric`, `check`, `protected`, `patch`,
-            `agent`, `disk`, `ended`; empty when done.
+            `agent`, `disk`, `host`, `ended`; empty when done.
         detail: One line for people.
         runs: Evaluations that took place.
         seconds: Wall clock of the work, charged.

@@ -1,0 +1,282 @@
+"""A store in one SQLite file, with one writer lock beside it.
+
+WAL with `synchronous=FULL`: a step is one transaction, and it is on the disk when it returns.
+Older SQLite versions can corrupt a WAL that two connections write or checkpoint at once; the
+writer lock keeps that from happening, and readers open the file read-only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import socket
+import sqlite3
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from outlay.errors import OutlayError, StoreError
+from outlay.events import Entry, decode, encode
+from outlay.store import RunSummary, Store, name_taken, no_such_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from outlay.events import AnyEvent
+
+MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE runs (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+    CREATE TABLE events (
+        run INTEGER NOT NULL REFERENCES runs (id),
+        sequence INTEGER NOT NULL,
+        step INTEGER NOT NULL,
+        at REAL NOT NULL,
+        elapsed REAL NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (run, sequence)
+    ) STRICT, WITHOUT ROWID;
+    """,
+)
+"""Step `k` brings a file from version `k` to `k + 1`; an empty file is version 0."""
+
+NETWORK_FILE_SYSTEMS = frozenset(
+    {"9p", "afs", "beegfs", "ceph", "cifs", "fuse.glusterfs", "fuse.sshfs", "gfs2", "glusterfs"}
+    | {"gpfs", "lustre", "nfs", "nfs4", "ocfs2", "smb3", "smbfs"}
+)
+
+_INSERT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)"
+
+
+class SqliteStore(Store):
+    """A store in the file `path`; see `Store` for the contract.
+
+    Args:
+        path: The file; made, with its folder, when opened for writing.
+        mode: `"write"` takes the writer lock; `"read"` never waits and never writes.
+    """
+
+    def __init__(self, path: str | Path, mode: Literal["read", "write"] = "read") -> None:
+        self.path = Path(path)
+        self._lock: int | None = None
+        self._ends: dict[str, tuple[int, int, int]] = {}
+        if mode == "write":
+            self._open_for_writing()
+        else:
+            self._open_for_reading()
+
+    def runs(self) -> list[RunSummary]:
+        rows = self._query(
+            "SELECT name, coalesce(max(sequence), 0), coalesce(max(at), 0) FROM runs "
+            "LEFT JOIN events ON run = id GROUP BY id ORDER BY 3 DESC"
+        )
+        return [RunSummary(*row) for row in rows]
+
+    def create(self, run: str) -> None:
+        try:
+            self._write("INSERT INTO runs (name) VALUES (?)", [(run,)])
+        except sqlite3.IntegrityError:
+            raise name_taken(run) from None
+
+    def append(
+        self, run: str, events: Sequence[AnyEvent], *, at: float, elapsed: float
+    ) -> list[Entry]:
+        number, sequence, step = self._end(run)
+        entries = [
+            Entry(sequence=sequence + k, step=step + 1, at=at, elapsed=elapsed, event=event)
+            for k, event in enumerate(events, 1)
+        ]
+        self._write(
+            _INSERT,
+            [
+                (number, entry.sequence, entry.step, at, elapsed, encode(entry.event).decode())
+                for entry in entries
+            ],
+        )
+        self._ends[run] = (number, sequence + len(entries), step + 1)
+        return entries
+
+    def read(self, run: str, after: int = 0) -> Iterator[Entry]:
+        cursor = self._connection.execute(
+            "SELECT sequence, step, at, elapsed, body FROM events "
+            "WHERE run = ? AND sequence > ? ORDER BY sequence",
+            (self._number(run), after),
+        )
+        for sequence, step, at, elapsed, body in cursor:
+            yield Entry(sequence=sequence, step=step, at=at, elapsed=elapsed, event=decode(body))
+
+    def remove(self, run: str) -> None:
+        number = self._number(run)
+        self._ends.pop(run, None)
+        self._run_script([("DELETE FROM events WHERE run = ?", (number,))])
+        self._run_script([("DELETE FROM runs WHERE id = ?", (number,))])
+
+    def close(self) -> None:
+        self._connection.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _open_for_writing(self) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{self.path.parent}: cannot be made: {error.strerror}") from None
+        refuse_network(self.path.parent)
+        self._lock = take_lock(self.path.with_name(self.path.name + ".lock"))
+        try:
+            self._connection = sqlite3.connect(self.path, isolation_level=None)
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            self._connection.execute("PRAGMA synchronous=FULL")
+            self._connection.execute("PRAGMA foreign_keys=ON")
+            self._migrate()
+        except sqlite3.Error as error:
+            os.close(self._lock)
+            raise _translated(self.path, error) from None
+        except StoreError:
+            os.close(self._lock)
+            raise
+
+    def _open_for_reading(self) -> None:
+        if not self.path.exists():
+            raise StoreError(f"{self.path}: there is no store here; a search makes one")
+        uri = f"{self.path.resolve().as_uri()}?mode=ro"
+        if not os.access(self.path.parent, os.W_OK):
+            uri += "&immutable=1"
+        try:
+            self._connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+            self._refuse_other_versions()
+        except sqlite3.Error as error:
+            raise _translated(self.path, error) from None
+
+    def _version(self) -> int:
+        return int(self._query("PRAGMA user_version")[0][0])
+
+    def _refuse_other_versions(self) -> None:
+        found, known = self._version(), len(MIGRATIONS)
+        if found > known:
+            raise StoreError(
+                f"{self.path}: store of version {found}, this Outlay reads up to {known}; "
+                "install a newer Outlay"
+            )
+        if found < known and self._query("SELECT 1 FROM sqlite_master LIMIT 1"):
+            raise StoreError(
+                f"{self.path}: store of version {found}, this Outlay reads {known}; "
+                "any command that writes brings it up to date"
+            )
+
+    def _migrate(self) -> None:
+        found, known = self._version(), len(MIGRATIONS)
+        if found > known:
+            self._refuse_other_versions()
+        if found and found < known:
+            shutil.copy2(self.path, self.path.with_name(f"{self.path.name}.v{found}"))
+        for version in range(found, known):
+            statements = [part for part in MIGRATIONS[version].split(";") if part.strip()]
+            self._run_script(
+                [*((s, ()) for s in statements), (f"PRAGMA user_version = {version + 1}", ())]
+            )
+
+    def _end(self, run: str) -> tuple[int, int, int]:
+        if run not in self._ends:
+            number = self._number(run)
+            row = self._query(
+                "SELECT coalesce(max(sequence), 0), coalesce(max(step), 0) FROM events "
+                "WHERE run = ?",
+                (number,),
+            )[0]
+            self._ends[run] = (number, int(row[0]), int(row[1]))
+        return self._ends[run]
+
+    def _number(self, run: str) -> int:
+        rows = self._query("SELECT id FROM runs WHERE name = ?", (run,))
+        if not rows:
+            raise no_such_run(run, [found.name for found in self.runs()])
+        return int(rows[0][0])
+
+    def _query(self, statement: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+        return self._connection.execute(statement, values).fetchall()
+
+    def _write(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+        self._run_script([(statement, row) for row in rows])
+
+    def _run_script(self, statements: Sequence[tuple[str, tuple[object, ...]]]) -> None:
+        execute = self._connection.execute
+        try:
+            execute("BEGIN IMMEDIATE")
+            for statement, values in statements:
+                execute(statement, values)
+            execute("COMMIT")
+        except sqlite3.Error as error:
+            # Some errors end the transaction by themselves; a second ROLLBACK would raise.
+            if self._connection.in_transaction:
+                execute("ROLLBACK")
+            raise _translated(self.path, error) from None
+
+
+def refuse_network(folder: Path) -> None:
+    """Raise `StoreError` if the folder lies on a network file system, where locks cannot hold."""
+    kind = _file_system(folder)
+    if kind in NETWORK_FILE_SYSTEMS:
+        raise StoreError(
+            f"{folder}: a store cannot live on a network file system ({kind}); "
+            "name a local place with --store"
+        )
+
+
+def _file_system(folder: Path) -> str:
+    try:
+        lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    except OSError:
+        return ""
+    resolved, best, kind = str(folder.resolve()), -1, ""
+    for line in lines:
+        left, _, right = line.partition(" - ")
+        mount = left.split()[4].encode().decode("unicode_escape")
+        inside = resolved == mount or resolved.startswith(mount.rstrip("/") + "/")
+        if inside and len(mount) >= best:
+            best, kind = len(mount), right.split()[0]
+    return kind
+
+
+def take_lock(path: Path) -> int:
+    """Return the descriptor that holds the writer lock; the process's end lets go of it.
+
+    Raises `StoreError` naming the process that has it.
+    """
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise StoreError(f"{path.parent}: cannot be written: {error.strerror}") from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        holder = os.pread(handle, 4096, 0).decode(errors="replace")
+        os.close(handle)
+        raise StoreError(f"{path.with_suffix('')}: in use by {_named(holder)}") from None
+    mine = {"pid": os.getpid(), "host": socket.gethostname(), "command": sys.argv[:3]}
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, json.dumps(mine).encode(), 0)
+    return handle
+
+
+def _named(holder: str) -> str:
+    try:
+        fields = json.loads(holder)
+        command = " ".join(str(part) for part in fields["command"])
+        return f"process {fields['pid']} on {fields['host']} ({command}); wait for it or stop it"
+    except (ValueError, KeyError, TypeError):
+        return "another process; wait for it or stop it"
+
+
+def _translated(path: Path, error: sqlite3.Error) -> Exception:
+    text = str(error)
+    if isinstance(error, sqlite3.IntegrityError):
+        return error
+    if "disk is full" in text or "disk I/O" in text:
+        return OutlayError(f"{path}: {text}; make room and run the same command again")
+    if "readonly" in text:
+        return StoreError(f"{path}: the store is read-only; name another with --store")
+    return StoreError(f"{path}: {text}")
