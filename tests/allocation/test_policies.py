@@ -8,7 +8,6 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.allocation.slow_twin import Record, SlowTree
 
 from outlay.allocation import policies
 from outlay.allocation.policies import Situation, by_name, exponent, weights
@@ -17,6 +16,7 @@ from outlay.allocation.tree import Tree
 from outlay.errors import InputError
 from outlay.events import Child
 from outlay.task import Metric
+from tests.allocation.slow_twin import Record, SlowTree
 
 
 def situation(tree: Tree, remaining: float = 1.0, seed: str = "s", attempts: int = 1) -> Situation:

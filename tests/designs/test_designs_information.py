@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from design_twins import array_sum, bits, literal, random_state, sampled_designs, zeta_grid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +8,7 @@ from outlay.designs.information import entropy, information, information_table, 
 from outlay.designs.outcomes import GaussianOutcomes, GridOutcomes
 from outlay.designs.states import ResearchState, paper_limit
 from outlay.errors import InputError
+from tests.designs.twins import array_sum, bits, literal, random_state, sampled_designs, zeta_grid
 
 SKEWED = (0.3, 0.2, 0.2, 0.1, 0.1, 0.1)
 UNIFORM = (1 / 6,) * 6
