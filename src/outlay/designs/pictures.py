@@ -43,23 +43,18 @@ def frontier_figure(plan: Plan) -> Figure:
             shown = chosen & (table.cost < 2 * limit.budget)
             shown[0] = False
             axes.scatter(table.cost[shown], table.gain[shown], s=7, c=colour, label=label)
-    costs, gains = [o.cost for o in plan.frontier], [o.gain for o in plan.frontier]
+    costs = [*(option.cost for option in plan.frontier), limit.budget]
+    gains = [*(option.gain for option in plan.frontier), plan.frontier[-1].gain]
     axes.step(costs, gains, where="post", color="#1f4e79", label="frontier")
     best = plan.best[0]
     axes.plot(best.cost, best.gain, "o", color="#c0392b", label="most per cost")
     axes.axvline(limit.budget, color="#555555", linestyle=":", label="budget")
     axes.axhline(plan.uncertainty, color="#555555", linewidth=0.6, label="all there is to know")
-    axes.annotate(
-        f"{', '.join(best.arms)}\n{best.seeds} seeds",
-        (best.cost, best.gain),
-        xytext=(-8, 10),
-        textcoords="offset points",
-        ha="right",
-        fontsize=8,
-    )
+    named = f"Most per cost: {', '.join(best.arms)}, {best.seeds} seeds"
+    figure.suptitle(named, x=0.02, ha="left", fontsize=9)
     axes.set_xlabel(f"cost ({limit.unit})")
     axes.set_ylabel("expected information (nats)")
     axes.set_ylim(0, plan.uncertainty * 1.05)
-    axes.legend(loc="upper left", fontsize=8, frameon=False)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, fontsize=8, frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     return figure

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from outlay.designs.catalogue import cost, fits
+from outlay.designs.catalogue import best_design, catalogue, cost, fits
 from outlay.designs.costs import Design, LinearCost
-from outlay.designs.information import SAMPLES, entropy, information
+from outlay.designs.information import SAMPLES, entropy, information, is_enumerable
 from outlay.designs.outcomes import noise_after
 from outlay.errors import BudgetError, InputError
 
@@ -130,6 +130,19 @@ def search_designs(
     for start in sorted(starts, key=ledger.efficiency, reverse=True)[:_STARTS]:
         _climb(ledger, surrogate, start)
     return ledger.found()
+
+
+def best_affordable(state: ResearchState, *, samples: int = SAMPLES) -> Design:
+    """Return the affordable design with the most information per cost.
+
+    Every design is listed where that is cheap, else the search's best is returned.
+
+    Raises:
+        BudgetError: Nothing is affordable; the message names the cheapest cost.
+    """
+    if is_enumerable(state):
+        return best_design(catalogue(state, samples=samples))
+    return search_designs(state, samples=samples).design
 
 
 def _check_linear(state: ResearchState) -> None:
