@@ -9,6 +9,7 @@ import numpy as np
 from outlay.designs.catalogue import cost, fits
 from outlay.designs.information import SAMPLES, entropy, information
 from outlay.designs.searching import best_affordable
+from outlay.designs.states import check_design
 
 if TYPE_CHECKING:
     from outlay.designs.costs import Design
@@ -59,6 +60,7 @@ def gate(
         BudgetError: Nothing at all is affordable.
         InputError: The design does not exist in the state.
     """
+    check_design(state, design)
     price = cost(state, design)
     best = best_affordable(state, samples=samples)
     if not fits(state, design):
