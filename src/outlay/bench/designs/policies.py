@@ -12,6 +12,7 @@ from outlay.designs.costs import Design
 from outlay.designs.information import panel_information
 from outlay.designs.readings import Action, readings
 from outlay.designs.scores import efficiency
+from outlay.designs.searching import search_designs
 from outlay.designs.states import target_arm
 
 if TYPE_CHECKING:
@@ -63,6 +64,11 @@ def _spend_on_likeliest(table: Catalogue) -> float:
     return float(table.efficiency[mask].max() / table.efficiency.max())
 
 
+def _search(table: Catalogue) -> float:
+    """The search policy with six exact evaluations."""
+    return efficiency(table, (search_designs(table.state, evaluations=6).design,))
+
+
 POLICIES: dict[str, Callable[[Catalogue], float]] = {
     "L1": _level_1,
     "L2": _level_2,
@@ -72,6 +78,7 @@ POLICIES: dict[str, Callable[[Catalogue], float]] = {
     "oracle": _oracle,
     "target_oracle": _target_oracle,
     "top_two": _spend_on_likeliest,
+    "search": _search,
 }
 """Name of a policy to its affordable efficiency (0 to 1) in one state."""
 
@@ -87,7 +94,8 @@ def panel_means(seed: int = SEED) -> dict[str, float]:
 
 def affordable_counts(seed: int = SEED) -> dict[int, int]:
     """Return how many of the 693 designs each budget of a panel can pay."""
-    return {
+    counts = {
         int(table.state.limits[0].budget): int(table.affordable.sum())
         for table in catalogues(panel(seed))
     }
+    return dict(sorted(counts.items()))
