@@ -17,8 +17,9 @@ from outlay.bench.designs.archive import (
     is_intact,
     read_archive,
 )
-from outlay.bench.designs.collection import Setting, collect, items
+from outlay.bench.designs.collection import Setting, chain, items
 from outlay.bench.designs.endpoint import Endpoint, UnansweredError, ask
+from outlay.bench.designs.gathering import gather
 from outlay.bench.designs.panel import panel
 from outlay.bench.designs.policies import catalogues
 from outlay.bench.designs.report import report
@@ -32,6 +33,10 @@ PANEL = panel(11)[:3]
 STATES = [drawn.state for drawn in PANEL]
 TABLES = catalogues(panel(11)[:3])
 SETTING = Setting(name="scripted", family="scripts", model="m")
+
+
+def collect(path, setting, plan, states, endpoint, **options):
+    return gather(path, [chain(setting, item, states) for item in plan], endpoint, **options)
 
 
 def state_in(request):

@@ -66,8 +66,9 @@ def command(context: click.Context, seed: int, as_json: bool) -> None:
 def collect(folder: Path, as_json: bool, **options: Any) -> int:
     """Collect replies of a model into FOLDER; running it again asks for what is missing."""
     from outlay.bench.designs.archive import Prices
-    from outlay.bench.designs.collection import collect as gather
+    from outlay.bench.designs.collection import chain
     from outlay.bench.designs.endpoint import Endpoint
+    from outlay.bench.designs.gathering import gather
     from outlay.bench.designs.panel import panel
 
     manifest = _manifest(options)
@@ -78,9 +79,7 @@ def collect(folder: Path, as_json: bool, **options: Any) -> int:
     states = [drawn.state for drawn in panel(manifest.seed)]
     done = gather(
         folder / f"{manifest.name}.jsonl",
-        setting,
-        plan,
-        states,
+        [chain(setting, item, states) for item in plan],
         endpoint,
         workers=options["workers"],
         prices=prices,

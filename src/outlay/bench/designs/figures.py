@@ -43,7 +43,7 @@ def _bars(axes: Axes, rows: list[Row]) -> None:
         spread = [[max(value - low, 0)], [max(high - value, 0)]]
         axes.errorbar(place, value, yerr=spread, color="black", capsize=3, linewidth=1)
         jitter = place + rng.uniform(-_JITTER, _JITTER, len(row.means))
-        axes.scatter(jitter, 100 * row.means, s=5, color="#444444", alpha=0.5, zorder=3)
+        axes.scatter(jitter, 100 * row.means, s=5, color="#d98032", alpha=0.7, zorder=3)
         axes.text(place, 102, f"{value:.1f}", ha="center", fontsize=8)
     axes.set_xticks(range(len(rows)), [row.interface for row in rows])
     axes.set_ylim(0, 108)
