@@ -59,7 +59,7 @@ def test_a_result_cut_anywhere_is_no_result(lab: Lab) -> None:
 
 
 def test_a_usage_file_cut_anywhere_is_nothing_used(lab: Lab) -> None:
-    job = lab.job()
+    job = lab.job("import time\ntime.sleep(0.3)\n" + SCORE)
     lab.run(job)
     place = lab.folder(job) / "usage.json"
     whole = place.read_bytes()

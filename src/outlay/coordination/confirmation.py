@@ -35,14 +35,14 @@ __all__ = [
 Verdict = Literal["promote", "reject", "continue"]
 
 _FIRST_LOOK = 2  # one pair says nothing about its own spread
-_EXPONENT = 4.0  # late looks get most of a challenger's share: early ones lean on the pooled noise
-_HALF_LIFE = 10  # the first ten rejected challengers are given half of the error rate
+_EXPONENT = 5.0  # late looks get most of a challenger's share: early ones lean on the pooled noise
+_PATIENCE = 30  # the larger, the more of the error rate is kept for late challengers
 _DESIGN_DRIFT = math.sqrt(
     2
 )  # the gain not to be missed, in sds of a difference: 2 evaluations' sd
-_MISS_RATE = 0.05  # probability that such a gain is given up before the last pair
+_MISS_RATE = 0.04  # probability that such a gain is given up before the last pair
 _MISS_EXPONENT = 0.5  # below 1: give up early, where most challengers can be told
-_PRIOR_DF = 30  # pooled noise weighs as much as this many pairs of the challenger's own
+_PRIOR_DF = 8  # pooled noise weighs as much as this many pairs more of the challenger's own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +197,8 @@ def _share(index: int) -> float:
     A promotion leaves the index as it is: a share is used up only by a rejection, as in the
     fallback procedure (Tian & Ramdas 2021, "Online control of the familywise error rate").
     """
-    return _HALF_LIFE / ((index + _HALF_LIFE) * (index + _HALF_LIFE + 1))
+    place = index + _PATIENCE
+    return 2 * _PATIENCE * (_PATIENCE + 1) / (place * (place + 1) * (place + 2))
 
 
 def _lower_bound(n: int, looks: int) -> float:
@@ -220,18 +221,16 @@ class _Spread(NamedTuple):
 
 
 def _spread(differences: list[float], evidence: Evidence) -> _Spread | None:
-    """Return the moderated spread (Smyth 2004), never below the differences' own.
+    """Return the moderated spread: pooled noise and the challenger's own (Smyth 2004).
 
-    Own spread guards against a challenger that is noisier than what was pooled, and against heavy
-    tails: one outlier raises the spread as much as the mean.
+    Own spread counts so that a challenger that is noisier than what was pooled, or an outlier,
+    raises its own hurdle.
     """
     paired = evidence.source == "remeasured"
     prior = evidence.noise.of_pairs() if paired else evidence.noise.of_singles()
-    own_df = len(differences) - 1
     prior_df = min(prior.df, _PRIOR_DF)
-    df = prior_df + own_df
+    df = prior_df + len(differences) - 1
     if not df:
         return None
-    own = squared_deviations(differences)
-    variance = (prior_df * prior.variance + own) / df
-    return _Spread(math.sqrt(max(variance, own / own_df if own_df else 0.0)), df)
+    squares = prior_df * prior.variance + squared_deviations(differences)
+    return _Spread(math.sqrt(squares / df), df)

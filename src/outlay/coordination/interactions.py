@@ -1,59 +1,88 @@
 """How much two axes depend on each other, estimated from configurations that were scored.
 
-The interaction of a move on one axis with a move on another is the change of one's effect by the
-other: `y11 - y10 - y01 + y00` over four configurations that agree in everything else.
+The interaction of a change on one axis with a change on another is what one does to the other's
+effect: `y11 - y10 - y01 + y00` over four configurations that agree in everything else.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from outlay.coordination.estimates import Interval
 
-Configuration = Mapping[str, Hashable]
-_Key = frozenset[tuple[str, Hashable]]
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping
+
+    Configuration = Mapping[str, Hashable]
+
+_Key = tuple["Hashable", ...]
+_Quadruple = tuple[_Key, _Key, _Key, _Key]
+_LEVEL = 0.9
 
 
 class Move(NamedTuple):
-    """A change of one axis from one setting to another."""
+    """A change of one axis from one setting to another, such as a lever's option."""
 
     axis: str
     start: Hashable
     stop: Hashable
 
+    def applied(self, setting: Hashable) -> Hashable | None:
+        """Return the setting after the change, `None` where it does not apply."""
+        return self.stop if setting == self.start else None
+
+
+class Step(NamedTuple):
+    """A change of one numeric axis by an amount, wherever it starts."""
+
+    axis: str
+    by: float
+
+    def applied(self, setting: Hashable) -> Hashable | None:
+        """Return the setting after the change."""
+        return setting + self.by if isinstance(setting, int | float) else None
+
 
 class Interactions:
     """Scores by configuration, and the interactions that they show.
 
-    Recording costs one dictionary update. An estimate looks at no more than `reach`
-    configurations, the latest ones at the second move's goal.
+    Recording costs one dictionary update. An estimate looks at no more than the `reach`
+    configurations that were scored last.
     """
 
     def __init__(self, reach: int = 512) -> None:
         self.reach = reach
+        self._axes: tuple[str, ...] = ()
         self._sums: dict[_Key, float] = {}
         self._counts: dict[_Key, int] = {}
-        self._at: dict[tuple[str, Hashable], list[_Key]] = {}
+        self._order: list[_Key] = []
+        self._pairs: dict[Move | Step, list[tuple[_Key, _Key]]] = {}
 
     def record(self, configuration: Configuration, value: float) -> None:
-        """Add one evaluation of a configuration, oriented so that higher is better."""
-        key = frozenset(configuration.items())
+        """Add one evaluation of a configuration, oriented so that higher is better.
+
+        Raises:
+            ValueError: The configuration has other axes than the first one had.
+        """
+        self._axes = self._axes or tuple(configuration)
+        if configuration.keys() != set(self._axes):
+            raise ValueError(f"axes: found {sorted(configuration)}, allowed: {sorted(self._axes)}")
+        key = tuple(configuration[axis] for axis in self._axes)
         if key not in self._sums:
-            for item in key:
-                self._at.setdefault(item, []).append(key)
+            self._order.append(key)
+            self._pairs.clear()
         self._sums[key] = self._sums.get(key, 0.0) + value
         self._counts[key] = self._counts.get(key, 0) + 1
 
     def estimate(
-        self, first: Move, second: Move, sd: float, level: float = 0.9
+        self, first: Move | Step, second: Move | Step, sd: float, level: float = _LEVEL
     ) -> Interval | None:
         """Return the mean interaction over all matched quadruples, `None` if there is none.
 
         Args:
-            first: Move on one axis.
-            second: Move on another axis.
+            first: Change on one axis.
+            second: Change on another axis.
             sd: Standard deviation of one evaluation, taken as known.
             level: Coverage of the normal interval, in (0, 1).
         """
@@ -66,18 +95,34 @@ class Interactions:
                 weights[key] = weights.get(key, 0.0) + sign / len(quadruples)
         mean = math.fsum(w * self._sums[k] / self._counts[k] for k, w in weights.items())
         variance = math.fsum(w * w / self._counts[k] for k, w in weights.items())
-        half = _normal_quantile(0.5 + level / 2) * sd * math.sqrt(variance)
+        half = _normal_upper((1 - level) / 2) * sd * math.sqrt(variance)
         return Interval(mean, mean - half, mean + half, len(quadruples))
 
-    def _quadruples(self, first: Move, second: Move) -> Iterable[tuple[_Key, _Key, _Key, _Key]]:
-        for both in self._at.get((second.axis, second.stop), [])[-self.reach :]:
-            if (first.axis, first.stop) not in both:
-                continue
-            without_second = _moved(both, second)
-            without_first = _moved(both, first)
-            neither = _moved(without_first, second)
-            if {without_second, without_first, neither} <= self._sums.keys():
-                yield both, without_second, without_first, neither
+    def excludes_zero(self, first: Move | Step, second: Move | Step, sd: float) -> bool:
+        """Return whether the 90 % interval of the interaction lies on one side of 0."""
+        interval = self.estimate(first, second, sd)
+        if interval is None or interval.low is None or interval.high is None:
+            return False
+        return interval.low > 0 or interval.high < 0
+
+    def _quadruples(self, first: Move | Step, second: Move | Step) -> Iterable[_Quadruple]:
+        if first not in self._pairs:
+            self._pairs[first] = list(self._find_pairs(first))
+        for before, after in self._pairs[first]:
+            both, alone = self._applied(after, second), self._applied(before, second)
+            if both in self._sums and alone in self._sums:
+                yield both, after, alone, before
+
+    def _find_pairs(self, change: Move | Step) -> Iterable[tuple[_Key, _Key]]:
+        for before in self._order[-self.reach :]:
+            after = self._applied(before, change)
+            if after is not None and after in self._sums:
+                yield before, after
+
+    def _applied(self, key: _Key, change: Move | Step) -> _Key | None:
+        place = self._axes.index(change.axis)
+        setting = change.applied(key[place])
+        return None if setting is None else (*key[:place], setting, *key[place + 1 :])
 
 
 def reopened(
@@ -99,25 +144,14 @@ def reopened(
         (axis, direction)
         for axis, direction in retired
         if any(
-            _depends(interactions.estimate(change, Move(axis, after[axis], direction), sd))
+            interactions.excludes_zero(change, Move(axis, after[axis], direction), sd)
             for change in changes
             if change.axis != axis
         )
     )
 
 
-def _depends(interval: Interval | None) -> bool:
-    if interval is None or interval.low is None or interval.high is None:
-        return False
-    return interval.low > 0 or interval.high < 0
-
-
-def _moved(key: _Key, move: Move) -> _Key:
-    """Return the configuration with the move taken back."""
-    return key - {(move.axis, move.stop)} | {(move.axis, move.start)}
-
-
-def _normal_quantile(probability: float) -> float:
+def _normal_upper(level: float) -> float:
     from scipy.special import ndtri
 
-    return float(ndtri(probability))
+    return -float(ndtri(level))

@@ -1,0 +1,149 @@
+"""The published controls of WhatWorkedBench, and our default, on complete tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from outlay.surfaces.auto import Auto
+from outlay.surfaces.equalities import Rule
+from outlay.surfaces.methods import PUBLISHED, CubeMethod, published_method
+from outlay.surfaces.scoring import Score, family_macro, score
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from outlay.surfaces.cube import FloatArray
+    from outlay.surfaces.tables import Table
+
+METHODS = (*PUBLISHED, "auto")
+RANDOM_ORDERS = 20
+BOUNDS = (0.0, 1.0)
+PUBLISHED_TOLERANCE = 0.1
+
+# Section 5 of the paper's code analysis, factors A to F as 0 to 5.
+RULES: dict[str, tuple[Rule, ...]] = {
+    "classification": (),
+    "regression": (Rule(2, 0, 4), Rule(1, 0, 5)),
+    "clustering": (Rule(2, 0, 4),),
+    "forecasting": (),
+    "image_restoration": (Rule(1, 0, 4), Rule(0, 0, 5)),
+    "retrieval": (Rule(4, 1, 2),),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one method reached on one condition; for `random` the mean of 20 orders.
+
+    `exact` and `strict` count orders out of `orders`.
+    """
+
+    name: str
+    family: str
+    recovery: float
+    effect_mae: float
+    mean_effect: float
+    regret: float
+    exact: int
+    strict: int
+    orders: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controls:
+    """Outcomes by condition, and why each other condition was left out."""
+
+    outcomes: tuple[Outcome, ...]
+    left_out: dict[str, str]
+
+    @property
+    def macro_recovery(self) -> float:
+        """Recovery averaged within families, then over families."""
+        return family_macro((outcome.family, outcome.recovery) for outcome in self.outcomes)
+
+    @property
+    def macro_regret(self) -> float:
+        """Regret averaged within families, then over families."""
+        return family_macro((outcome.family, outcome.regret) for outcome in self.outcomes)
+
+
+def run_controls(
+    tables: Iterable[Table],
+    method: str,
+    budget: int,
+    dims: int | None = None,
+) -> Controls:
+    """Return the outcome of a method after `budget` purchases on every condition that fits.
+
+    Args:
+        tables: Complete tables.
+        method: One of `METHODS`.
+        budget: Purchases beyond the two free anchors.
+        dims: Only conditions of this many factors.
+    """
+    outcomes, left_out = [], {}
+    for table in tables:
+        reason = _misfit(table, method, budget, dims)
+        if reason:
+            left_out[table.name] = reason
+        else:
+            outcomes.append(_outcome(table, method, budget))
+    return Controls(outcomes=tuple(outcomes), left_out=left_out)
+
+
+def rules_of(table: Table) -> tuple[Rule, ...]:
+    """Return the registered equalities of a condition; they concern factors E and F only."""
+    return RULES[table.family] if table.d == 6 else ()
+
+
+def buy(method: CubeMethod, truth: FloatArray, budget: int) -> dict[int, float]:
+    """Return the known cells (anchors first) after at most `budget` purchases."""
+    known = {cell: float(truth[cell]) for cell in (0, len(truth) - 1)}
+    for _ in range(budget):
+        cell = method.next(known)
+        if cell is None:
+            break
+        known[cell] = float(truth[cell])
+    return known
+
+
+def _misfit(table: Table, method: str, budget: int, dims: int | None) -> str:
+    if dims is not None and table.d != dims:
+        return f"{table.d} factors, asked for {dims}"
+    if budget > len(table.truth) - 2:
+        return f"budget {budget} exceeds the {len(table.truth) - 2} cells that can be bought"
+    if method.startswith("code-") and table.d == 6 and table.family not in RULES:
+        return f"no equalities are registered for {table.family}"
+    return ""
+
+
+def method_on(table: Table, method: str, seed: int = 0) -> CubeMethod:
+    """Return a method of `METHODS` set up for a condition; `seed` numbers the random orders."""
+    if method == "auto":
+        return Auto(d=table.d, bounds=BOUNDS)
+    rules = rules_of(table) if method.startswith("code-") else ()
+    return published_method(method, table.d, rules=rules, seed=seed, bounds=BOUNDS)
+
+
+def _outcome(table: Table, method: str, budget: int) -> Outcome:
+    orders = RANDOM_ORDERS if method == "random" else 1
+    scores = [_score(table, method_on(table, method, seed), budget) for seed in range(orders)]
+    return Outcome(
+        name=table.name,
+        family=table.family,
+        recovery=float(np.mean([s.recovery for s in scores])),
+        effect_mae=float(np.mean([s.effect_mae for s in scores])),
+        mean_effect=scores[0].mean_effect,
+        regret=float(np.mean([s.regret for s in scores])),
+        exact=sum(s.exact for s in scores),
+        strict=sum(s.strict[PUBLISHED_TOLERANCE] for s in scores),
+        orders=len(scores),
+    )
+
+
+def _score(table: Table, method: CubeMethod, budget: int) -> Score:
+    known = buy(method, table.truth, budget)
+    return score(table.truth, method.predict(known), known)
