@@ -190,5 +190,5 @@ def test_the_last_words_of_a_process_that_could_not_begin(lab: Lab) -> None:
     lab.folder(job).mkdir(parents=True)
     lab.pool.start(job._replace(folder=str(lab.root / "elsewhere")))
     (result,) = lab.pool.wait(20)
-    assert (result.status, result.reason) == ("infrastructure", "ended")
+    assert (result.status, result.reason) == ("infrastructure", "host")
     assert f"no job {job.id}" in result.detail
