@@ -233,7 +233,7 @@ def reopen_outlay(path: str) -> None:
 
     began = time.perf_counter()
     with SqliteStore(path, "write") as store:
-        state = load_state(store, RUN)
+        state = load_state(store, RUN, for_good=True)
         decided = decide(state, state.elapsed, ThreeChildren())
     seconds = time.perf_counter() - began
     if decided is None:
