@@ -101,6 +101,7 @@ def one_size(folder: Path, size: int, options: Options) -> list[Target]:
         "sqlite": Study(rdb(here / "rdb" / "optuna.db"), peers),
         "journal": Study(journal(here / "journal" / "optuna.log"), peers),
     }
+    os.sync()  # what the histories left unwritten would be waited for by the first blocks
     times = interleave(arms, options.rounds, block)
     for run in (own, fresh):
         run.store.close()

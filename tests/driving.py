@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -155,20 +155,20 @@ class Engine:
         seconds = round(outcome.uniform(0.5, 2.0) * len(job.runs), 3)
         result = Result(id=job.id, status="done", seconds=seconds, tokens_out=7)
         if work == "m1":
-            return replace(result, runs=self._runs(job, 0.0))
+            return result._replace(runs=self._runs(job, 0.0))
         if fate.random() < self.accidents.lost:
-            return replace(result, status="infrastructure", reason="host")
+            return result._replace(status="infrastructure", reason="host")
         if fate.random() < self.accidents.ended:
-            return replace(result, status="failed", reason="ended")
+            return result._replace(status="failed", reason="ended")
         if job.seconds is not None and seconds > job.seconds:
-            return replace(result, status="failed", reason="timeout", seconds=job.seconds)
+            return result._replace(status="failed", reason="timeout", seconds=job.seconds)
         if outcome.random() < self.accidents.failed:
-            return replace(result, status="failed", reason="crash")
+            return result._replace(status="failed", reason="crash")
         runs = self._runs(job, self.accidents.evaluation)
         broken = any(run.value is None for run in runs)
         if broken:
-            return replace(result, status="failed", reason="metric", runs=runs)
-        return replace(result, runs=runs)
+            return result._replace(status="failed", reason="metric", runs=runs)
+        return result._replace(runs=runs)
 
     def _runs(self, job: Job, broken: float) -> tuple[Evaluated, ...]:
         return tuple(self._evaluated(job, place, seed, broken) for place, seed in job.runs)
