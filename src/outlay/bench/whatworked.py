@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from outlay.surfaces.auto import Auto
-from outlay.surfaces.equalities import Rule
+from outlay.surfaces.beliefs import Assumptions
+from outlay.surfaces.equalities import Gate, Gates
 from outlay.surfaces.methods import PUBLISHED, CubeMethod, published_method
 from outlay.surfaces.scoring import Score, family_macro, score
+from outlay.surfaces.space import Space
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,14 +25,14 @@ RANDOM_ORDERS = 20
 BOUNDS = (0.0, 1.0)
 PUBLISHED_TOLERANCE = 0.1
 
-# Section 5 of the paper's code analysis, factors A to F as 0 to 5.
-RULES: dict[str, tuple[Rule, ...]] = {
+# Registered from the workflows' code; factors A to F are 0 to 5.
+RULES: dict[str, Gates] = {
     "classification": (),
-    "regression": (Rule(2, 0, 4), Rule(1, 0, 5)),
-    "clustering": (Rule(2, 0, 4),),
+    "regression": (Gate(2, 0, 4), Gate(1, 0, 5)),
+    "clustering": (Gate(2, 0, 4),),
     "forecasting": (),
-    "image_restoration": (Rule(1, 0, 4), Rule(0, 0, 5)),
-    "retrieval": (Rule(4, 1, 2),),
+    "image_restoration": (Gate(1, 0, 4), Gate(0, 0, 5)),
+    "retrieval": (Gate(4, 1, 2),),
 }
 
 
@@ -94,7 +96,7 @@ def run_controls(
     return Controls(outcomes=tuple(outcomes), left_out=left_out)
 
 
-def rules_of(table: Table) -> tuple[Rule, ...]:
+def rules_of(table: Table) -> Gates:
     """Return the registered equalities of a condition; they concern factors E and F only."""
     return RULES[table.family] if table.d == 6 else ()
 
@@ -123,7 +125,7 @@ def _misfit(table: Table, method: str, budget: int, dims: int | None) -> str:
 def method_on(table: Table, method: str, seed: int = 0) -> CubeMethod:
     """Return a method of `METHODS` set up for a condition; `seed` numbers the random orders."""
     if method == "auto":
-        return Auto(d=table.d, bounds=BOUNDS)
+        return Auto(given=Assumptions(space=Space(levels=(2,) * table.d)), bounds=BOUNDS)
     rules = rules_of(table) if method.startswith("code-") else ()
     return published_method(method, table.d, rules=rules, seed=seed, bounds=BOUNDS)
 
