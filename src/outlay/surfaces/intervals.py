@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 LEVEL = 0.9
 QUANTILE = 1.645
-TYPICAL_SHARE = 0.5
+TYPICAL_SHARE = 0.7
 
 
 class Reach(NamedTuple):
