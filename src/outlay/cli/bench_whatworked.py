@@ -59,7 +59,7 @@ def _controls_json(found: Controls, method: str, budget: int) -> dict[str, Any]:
         if orders == 1:
             entry |= {"exact": bool(outcome.exact), "strict": bool(outcome.strict)}
         conditions[name] = entry
-    macro = {"recovery": None, "regret": None}
+    macro: dict[str, float | None] = {"recovery": None, "regret": None}
     if found.outcomes:
         macro = {"recovery": found.macro_recovery, "regret": found.macro_regret}
     return {

@@ -29,7 +29,8 @@ def remaining_uncertainty(
     own = np.diagonal(covariance)
     before = own[high] + own[low] - 2 * covariance[high, low]
     spread = np.maximum(own[candidates] + noise, 1e-300)
-    return np.sqrt(np.maximum(before[:, None] - shared**2 / spread, 0.0)).sum(axis=0)
+    after: FloatArray = np.sqrt(np.maximum(before[:, None] - shared**2 / spread, 0.0))
+    return after.sum(axis=0)
 
 
 def smallest(remaining: FloatArray) -> int:
