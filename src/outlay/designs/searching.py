@@ -44,7 +44,7 @@ class Found(NamedTuple):
     bound: float = float("inf")
 
 
-class Ledger:
+class _Explored:
     """Information of designs, computed once each, up to a number of evaluations.
 
     Attributes:
@@ -123,13 +123,13 @@ def search_designs(
         InputError: A limit has a price table (list the designs instead).
     """
     _check_linear(state)
-    ledger = Ledger(state, evaluations, samples)
+    explored = _Explored(state, evaluations, samples)
     surrogate = _Surrogate(state)
     sizes = surrogate.ranked(list(surrogate.greedy()))[:_SIZES]
-    starts = [design for design in sizes if ledger.gain(design) is not None]
-    for start in sorted(starts, key=ledger.efficiency, reverse=True)[:_STARTS]:
-        _climb(ledger, surrogate, start)
-    return ledger.found()
+    starts = [design for design in sizes if explored.gain(design) is not None]
+    for start in sorted(starts, key=explored.efficiency, reverse=True)[:_STARTS]:
+        _climb(explored, surrogate, start)
+    return explored.found()
 
 
 def best_affordable(state: ResearchState, *, samples: int = SAMPLES) -> Design:
@@ -161,14 +161,14 @@ def _longest(state: ResearchState, arms: tuple[int, ...]) -> Design | None:
     return Design(arms, low)
 
 
-def _climb(ledger: Ledger, surrogate: _Surrogate, start: Design) -> None:
+def _climb(explored: _Explored, surrogate: _Surrogate, start: Design) -> None:
     """Move to better neighbours until none is left, or no evaluation is."""
     current = start
     for _ in range(_MOST_MOVES):
-        for neighbour in surrogate.ranked(_neighbours(ledger.state, current)):
-            if ledger.gain(neighbour) is None:
+        for neighbour in surrogate.ranked(_neighbours(explored.state, current)):
+            if explored.gain(neighbour) is None:
                 return
-            if ledger.efficiency(neighbour) > ledger.efficiency(current):
+            if explored.efficiency(neighbour) > explored.efficiency(current):
                 current = neighbour
                 break
         else:
@@ -240,24 +240,24 @@ def prove(
         InputError: A limit has a price table.
     """
     _check_linear(state)
-    ledger = Ledger(state, evaluations)
+    explored = _Explored(state, evaluations)
     if start is not None:
-        ledger.gain(start.design)
+        explored.gain(start.design)
     order = count()
     heap: list[tuple[float, int, _Node]] = []
     for seeds in state.seed_range:
         arms = tuple(range(len(state.arms)))
         root = _Node((), seeds, 0.0, arms, (float("inf"),) * len(arms))
         heappush(heap, (-float("inf"), next(order), root))
-    while heap and -heap[0][0] > ledger.best_efficiency * (1 + 1e-12):
+    while heap and -heap[0][0] > explored.best_efficiency * (1 + 1e-12):
         bound, _, node = heappop(heap)
-        if ledger.left < len(node.candidates):
-            return ledger.found(-bound)
-        for child in _children(ledger, node):
+        if explored.left < len(node.candidates):
+            return explored.found(-bound)
+        for child in _children(explored, node):
             limit = _bound(state, child)
-            if limit > ledger.best_efficiency:
+            if limit > explored.best_efficiency:
                 heappush(heap, (-limit, next(order), child))
-    return ledger.found(ledger.best_efficiency)
+    return explored.found(explored.best_efficiency)
 
 
 class _Node(NamedTuple):
@@ -270,13 +270,13 @@ class _Node(NamedTuple):
     most: tuple[float, ...]
 
 
-def _children(ledger: Ledger, node: _Node) -> Iterator[_Node]:
+def _children(explored: _Explored, node: _Node) -> Iterator[_Node]:
     """Yield one node for each candidate: it is in, and those tried before it are out."""
     gains = {}
     for arm in node.candidates:
         design = Design(tuple(sorted((*node.arms, arm))), node.seeds)
-        if fits(ledger.state, design):
-            gain = ledger.gain(design)
+        if fits(explored.state, design):
+            gain = explored.gain(design)
             if gain is not None:
                 gains[arm] = gain
     ranked = sorted(gains, key=lambda arm: -gains[arm])
