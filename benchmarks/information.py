@@ -37,7 +37,8 @@ from outlay.bench.designs.panel import identity, panel
 from outlay.designs.catalogue import catalogue
 from outlay.designs.costs import Design
 from outlay.designs.information import information, information_table, panel_information
-from outlay.designs.searching import prove, search_designs
+from outlay.designs.proving import prove
+from outlay.designs.searching import search_designs
 from outlay.designs.states import ResearchState, paper_limit
 
 BUDGETS = (4,) * 11 + (6,) * 10 + (8,) * 9

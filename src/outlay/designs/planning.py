@@ -15,7 +15,8 @@ from outlay.designs.catalogue import (
     nothing_affordable,
 )
 from outlay.designs.information import SAMPLES, entropy, information, is_enumerable
-from outlay.designs.searching import best_affordable, prove, search_designs
+from outlay.designs.proving import prove
+from outlay.designs.searching import best_affordable, search_designs
 from outlay.designs.statefile import read_state
 from outlay.designs.states import ResearchState
 
