@@ -84,7 +84,7 @@ def agreement(states=200):
             ):
                 kind = "overlap" if overlap else "identity"
                 key = f"{name}, {kind}"
-                largest[key] = max(largest.get(key, 0.0), abs(other - used))
+                largest[key] = max(largest.get(key, 0.0), float(abs(other - used)))
     return {"states": states, "largest_difference": largest, "met": max(largest.values()) < 1e-12}
 
 

@@ -190,7 +190,10 @@ def test_models_from_ranking_to_report(tmp_path):
     assert data["constant"]["within"]["value"] is None
     assert data["constant"]["defined"] == 0
     assert data["panel"]["within"]["value"] == pytest.approx(1)
-    assert "panel" in runner.invoke(command, ["agreement", str(tmp_path)]).stdout
+    figure = tmp_path / "agreement.svg"
+    shown = runner.invoke(command, ["agreement", str(tmp_path), "--figure", str(figure)])
+    assert "panel" in shown.stdout
+    assert "Spearman" in figure.read_text()
     (tmp_path / "perfect.jsonl").write_text("")
     result = runner.invoke(command, ["agreement", str(tmp_path)])
     assert "a ranking is missing or invalid" in str(result.exception)

@@ -285,12 +285,17 @@ def rank(folder: Path, as_json: bool, **options: Any) -> int:
 
 @command.command()
 @_folder
+@click.option("--figure", type=click.Path(path_type=Path), help="Write a picture (.png, .svg).")
 @_json
-def agreement(folder: Path, as_json: bool) -> None:
+def agreement(folder: Path, figure: Path | None, as_json: bool) -> None:
     """Say how far the rankings in FOLDER agree with information per cost."""
     from outlay.bench.designs.agreement_report import agreement_report
 
     found = agreement_report(folder)
+    if figure is not None:
+        from outlay.bench.designs.figures import agreement_figure
+
+        agreement_figure(found).savefig(figure, dpi=150)
     if as_json:
         data = {
             name: {
