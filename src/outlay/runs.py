@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from outlay import events
 from outlay.errors import InputError
 from outlay.execution.environment import child_environment, threads
-from outlay.execution.snapshot import remove_tree, take
+from outlay.execution.snapshot import dirty, remove_tree, take
 from outlay.jobs import Place
 from outlay.state import State
 from outlay.task import task_hash, to_json
@@ -160,6 +160,7 @@ def _start(task: Task, settings: Settings, files: str) -> AnyEvent:
         task=to_json(task),
         task_hash=task_hash(task),
         files=files,
+        dirty=bool(files) and dirty(task.workspace.path),
         seed=settings.seed,
         agent=settings.agent,
         workers=settings.workers,
