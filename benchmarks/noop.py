@@ -147,6 +147,7 @@ class Run:
         self.store._connection.execute("PRAGMA synchronous=OFF")
         self.go(attempts)
         self.store._connection.execute("PRAGMA synchronous=FULL")
+        self.store._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     @property
     def depth(self) -> tuple[float, int]:

@@ -101,6 +101,7 @@ def one_size(folder: Path, size: int, options: Options) -> list[Target]:
         "sqlite": Study(rdb(here / "rdb" / "optuna.db"), peers),
         "journal": Study(journal(here / "journal" / "optuna.log"), peers),
     }
+    os.sync()  # what the histories left unwritten would be waited for by the first blocks
     times = interleave(arms, options.rounds, block)
     for run in (own, fresh):
         run.store.close()
@@ -233,7 +234,7 @@ def reopen_outlay(path: str) -> None:
 
     began = time.perf_counter()
     with SqliteStore(path, "write") as store:
-        state = load_state(store, RUN)
+        state = load_state(store, RUN, for_good=True)
         decided = decide(state, state.elapsed, ThreeChildren())
     seconds = time.perf_counter() - began
     if decided is None:

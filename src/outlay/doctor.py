@@ -91,8 +91,13 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         return all(check.ok for check in self.checks)
 
 
-def examine(task: Task, settings: Settings) -> Findings:
+def examine(task: Task, settings: Settings, where: str) -> Findings:
     """Return what is found by really evaluating the program as it stands.
+
+    Args:
+        task: What would be researched.
+        settings: How.
+        where: What messages call the task, such as the path of its file.
 
     Raises:
         InputError: The evaluator's metric is at fault.
@@ -105,7 +110,7 @@ def examine(task: Task, settings: Settings) -> Findings:
             driver.drive(until=lambda state: state.reward is not None or state.ended is not None)
             state = driver.state
             kept = _kept(task, Path(folder) / "runs" / "doctor" / "objects", state)
-    refuse_baseline(state)
+    refuse_baseline(state, where)
     return Findings(
         task=task.name,
         checks=[*_surroundings(task), kept, *_evaluator(state)],
@@ -116,17 +121,30 @@ def examine(task: Task, settings: Settings) -> Findings:
     )
 
 
-def refuse_baseline(state: State) -> None:
-    """Raise the error of a baseline that has no score; do nothing if it has one."""
-    fault = state.baseline_fault
+def refuse_baseline(state: State, where: str) -> None:
+    """Raise the error of a baseline that has no score; do nothing if it has one.
+
+    Args:
+        state: The run's state after its baseline.
+        where: What the message calls the task.
+    """
+    fault, metric = state.baseline_fault, state.task.metric
     if state.defaults_differ:
-        raise InputError(f"baseline: {state.problems[-1]}")
+        raise InputError(f"{where}: {state.problems[-1]}")
     if fault is None:
         return
-    what = f"baseline: {fault.detail or fault.reason}"
+    found = fault.detail or fault.reason
     if fault.reason == "metric":
-        raise InputError(what)
-    raise OutlayError(what)
+        low = "" if metric.low is None else f", at least {metric.low:g}"
+        high = "" if metric.high is None else f", at most {metric.high:g}"
+        raise InputError(
+            f"{where}: evaluate.metric: found: {found}; allowed: one finite number named "
+            f"{metric.name!r}{low}{high}"
+        )
+    raise OutlayError(
+        f"{where}: evaluate.command: the program has no score as it stands: {found}; "
+        "put it right and run the same command again"
+    )
 
 
 def expected_cost(state: State) -> Cost:

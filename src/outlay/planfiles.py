@@ -25,6 +25,8 @@ from outlay.agents.plans import (
     prior_json,
 )
 from outlay.execution.folder import write_whole
+from outlay.report.markdown import fenced
+from outlay.report.programs import patch_between
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,6 +63,8 @@ class PlanFiles:
         self._next = write_new(state, self._folder, self._next)
         final = [e.event for e in entries if isinstance(e.event, events.AttemptSettled)]
         self._settled += [e for e in final if e.outcome in ("scored", "failed", "lost")]
+        for event in final:
+            write_patch(state, self._folder, state.tree.nodes[state.nodes[event.attempt]])
         told = (events.AttemptSettled, events.Judged, events.ScaleFixed)
         if any(isinstance(entry.event, told) for entry in entries) and _is_autoresearch(state):
             write_whole(self._folder / RESULTS, results(state, self._settled))
@@ -84,6 +88,24 @@ def write_new(state: State, folder: Path, first: int) -> int:
     return len(nodes)
 
 
+def write_patch(state: State, folder: Path, node: Node) -> None:
+    """Add what the executor did to the `changes.md` of a node that goes on with a plan."""
+    proposal, parent = node.proposal, node.parent
+    if proposal is None or parent is None or proposal.changes or node.id not in state.files:
+        return
+    place = folder / "tree" / folder_name(node) / "changes.md"
+    start = state.started.files if state.started is not None else ""
+    before = state.files.get(parent.id, start)
+    patch = patch_between(before, state.files[node.id], folder / "objects")
+    text = f"{_goes_on(parent)}\n{fenced(patch)}\n"
+    if not place.exists() or place.read_text(encoding="utf-8") != text:
+        write_whole(place, text)
+
+
+def _goes_on(parent: Node) -> str:
+    return f"Goes on from node {parent.id} with the same plan.\n"
+
+
 def folder_name(node: Node) -> str:
     """Return the name of the node's folder: its number and, in short, what it changes."""
     changes = node.proposal.changes if node.proposal is not None else {"root": ""}
@@ -103,7 +125,7 @@ def node_files(state: State, node: Node) -> dict[str, str]:
     return {
         "plan.md": text,
         "diff.py": modification(plan_text(state, node.parent), text),
-        "changes.md": changes or f"Goes on from node {node.parent.id} with the same plan.\n",
+        "changes.md": changes or _goes_on(node.parent),
         "prior.json": prior_json(record),
     }
 

@@ -144,7 +144,8 @@ class State:
     def apply(self, event: AnyEvent, elapsed: float) -> None:
         """Take in the next event; `elapsed` is its place on the drivers' clock, seconds."""
         self.sequence += 1
-        self.elapsed = max(self.elapsed, elapsed)
+        if elapsed > self.elapsed:
+            self.elapsed = elapsed
         _HANDLERS[type(event)](self, event)
 
     # What follows from the state, without keeping it twice.
@@ -381,19 +382,22 @@ class State:
     def _score(self, node: Node, evaluations: Sequence[Evaluation]) -> None:
         if self.reward is None:
             raise ValueError("an attempt was scored before the baseline")
-        by_seed = {e.seed: e.value for e in evaluations if e.value is not None}
-        for seed, value in by_seed.items():
-            self.values[node.id, seed] = value
+        by_seed: dict[int, float] = {}
+        for evaluation in evaluations:
+            if evaluation.value is not None:
+                by_seed[evaluation.seed] = evaluation.value
+                self.values[node.id, evaluation.seed] = evaluation.value
         score = self.selection_mean(by_seed)
+        oriented = self.oriented(score)
         self.tree.score(node, score, self.reward(score))
         best = self.incumbent.score
-        if best is None or self.oriented(score) > self.oriented(best):
+        if best is None or oriented > self.oriented(best):
             self.incumbent = node
         self._record_configuration(node, score)
         if node.parent is not None and node.parent.score is not None:
             axis = node.proposal.axis if node.proposal is not None else None
             self.directions.record_effect(axis, score - node.parent.score)
-        if self.contest.is_challenger(self.oriented(score)):
+        if self.contest.is_challenger(oriented):
             self.contest.queue.append(node.id)
         else:
             self._finish_outcome(node, improved=False)

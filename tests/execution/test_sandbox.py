@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -57,6 +58,16 @@ def test_masked_folders_are_absent_and_read_brings_back(lab: Lab) -> None:
         read=read,
     )
     assert found == [["more"], ["m"]]
+
+
+def test_the_python_in_use_stays_visible(lab: Lab) -> None:
+    above = Path(sys.prefix).resolve().parent
+    if above == Path("/"):
+        pytest.skip("this Python lies at the top of the file system")
+    (found,) = see(lab, [f"os.listdir({str(above)!r})"], mask=(str(above),))
+    assert isinstance(found, list)
+    assert Path(sys.prefix).name in found
+    assert len(found) <= 3
 
 
 def test_secrets_of_the_home_folder_are_absent(lab: Lab) -> None:

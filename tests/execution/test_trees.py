@@ -125,7 +125,7 @@ def test_nothing_outlives_a_killed_wrapper(lab: Lab, kind: Kind) -> None:
     job = lab.job(SETSID + FOREVER, sandbox=kind)
     lab.pool.start(job)
     until(lambda: "started" in _text(lab, job.id))
-    time.sleep(1.2)  # one heartbeat with the processes in it
+    until(lambda: read_usage(lab.folder(job)).seconds > 1.0)  # a heartbeat with all processes
     fate = recover.look(lab.run_folder, job.id, job.token)
     assert isinstance(fate, recover.Alive)
     os.kill(fate.process.pid, signal.SIGKILL)

@@ -5,16 +5,12 @@ from __future__ import annotations
 import random
 import subprocess
 from dataclasses import replace
-from pathlib import Path
+from functools import cache
 from typing import TYPE_CHECKING
 
 from outlay import events, runs
-from outlay.driver import Driver
 from outlay.events import Entry
-from outlay.execution.calls import Calls
-from outlay.execution.pool import LocalPool
-from outlay.sqlite_store import SqliteStore
-from outlay.store import MemoryStore
+from outlay.session import sitting
 from outlay.task import (
     Budget,
     Coordination,
@@ -30,6 +26,8 @@ from outlay.task import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from outlay.state import State
 
 NASTY = "<script>alert(1)</script>"
@@ -74,17 +72,19 @@ def broken(configuration: dict[str, str], seed: int | None) -> float:
     raise RuntimeError(f"no data {NASTY}")
 
 
-def drive(research: Task, function=accuracy, store=None, **driver) -> tuple[State, list[Entry]]:
+def drive(research: Task, function=accuracy, **options) -> tuple[State, list[Entry]]:
     """Return the state and the log of a whole run in process."""
-    store = MemoryStore() if store is None else store
-    state, began = runs.open_run(store, research, research.name, runs.Settings(), None)
-    place = runs.place_of(state, Path("/nowhere/runs/six")) if state.started else None
-    for event in began:
-        state.apply(event, 0.0)
-    store.append(research.name, began, at=1e9, elapsed=0.0)
-    place = place or runs.place_of(state, Path("/nowhere/runs/six"))
-    Driver(store, research.name, state, place, Calls(function), **driver).drive()
-    return state, list(store.read(research.name))
+    settings = runs.Settings()
+    options = {"store": None, **options}
+    with sitting(research, research.name, settings, function=function, **options) as driver:
+        driver.drive()
+        return driver.state, list(driver.store.read(research.name))
+
+
+@cache
+def finished(attempts: int) -> tuple[State, list[Entry]]:
+    """Return a finished run over the six levers; not to be changed."""
+    return drive(task(attempts))
 
 
 def started(research: Task | None = None, agent: str = "levers") -> list[Entry]:
@@ -186,15 +186,7 @@ def program_task(work: Path) -> Task:
 
 def drive_program(work: Path) -> Path:
     """Run the search over the real program and return its store."""
-    research = program_task(work)
     path = runs.default_store(work)
-    runs.prepare_folder(path)
-    folder = runs.run_folder(path, research.name)
-    with SqliteStore(path, "write") as store:
-        state, began = runs.open_run(store, research, research.name, runs.Settings(), folder)
-        for event in began:
-            state.apply(event, 0.0)
-        store.append(research.name, began, at=1e9, elapsed=0.0)
-        pool = LocalPool(folder, 1)
-        Driver(store, research.name, state, runs.place_of(state, folder), pool).drive()
+    with sitting(program_task(work), "real", runs.Settings(), store=path) as driver:
+        driver.drive()
     return path

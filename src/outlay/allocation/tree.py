@@ -23,6 +23,7 @@ class Node:
         id: Number in the tree; the root is 0.
         parent: The parent, or `None` for the root.
         proposal: How it differs from its parent; `None` for the root.
+        counts_as_plan: Whether it counts towards its parent's `m`.
         status: `open` until launched, `running` while in flight; `scored`, `failed` and `lost`
             are final.
         attempt: The attempt that executed it, 0 for none.
@@ -45,6 +46,7 @@ class Node:
         "attempt",
         "children",
         "count",
+        "counts_as_plan",
         "depth",
         "exhausted",
         "id",
@@ -66,6 +68,7 @@ class Node:
         self.id = number
         self.parent = parent
         self.proposal = proposal
+        self.counts_as_plan = proposal is None or proposal.kind == "plan"
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.status: NodeStatus = "open"
         self.attempt = 0
@@ -92,11 +95,6 @@ class Node:
     def prior(self) -> float:
         """The proposal's prior `P`, 1 for the root."""
         return 1.0 if self.proposal is None else self.proposal.prior
-
-    @property
-    def counts_as_plan(self) -> bool:
-        """Whether the node counts towards its parent's `m`."""
-        return self.proposal is None or self.proposal.kind == "plan"
 
     def path(self) -> Iterator[Node]:
         """Yield the node, its parent, and so on up to the root."""
@@ -210,7 +208,7 @@ class Tree:
         actionable: int = 0,
         reward: float | None = None,
     ) -> None:
-        """Add to the subtree's counts on the node and on all above it, in one pass.
+        """Add to the subtree's counts on the node and on all above it.
 
         What changed at the node may also decide whether it and its parent can be acted on.
         """
@@ -220,10 +218,13 @@ class Tree:
             actionable += turned
             node.actionable -= turned  # the parent is no part of this subtree
         above: Node | None = node
-        while above is not None:
-            above.unsettled += unsettled
-            above.in_flight += in_flight
-            above.actionable += actionable
+        while above is not None:  # most changes are 0, and every test is cheaper than an addition
+            if unsettled:
+                above.unsettled += unsettled
+            if in_flight:
+                above.in_flight += in_flight
+            if actionable:
+                above.actionable += actionable
             if reward is not None:
                 above.total += reward
                 above.count += 1

@@ -76,7 +76,9 @@ def _listening(driver: Driver) -> Iterator[_Signals]:
             signal.signal(number, handler)
 
 
-def conduct(task: Task, run: str, settings: Settings, store: Path, *, as_json: bool) -> int:
+def conduct(
+    task: Task, run: str, settings: Settings, store: Path, *, where: str, as_json: bool
+) -> int:
     """Take the run as far as it goes, say what it came to, and return the exit code."""
     refuse_agent(task, settings)
     folder = run_folder(store, run)
@@ -96,7 +98,7 @@ def conduct(task: Task, run: str, settings: Settings, store: Path, *, as_json: b
             driver.drive()
         report = write_report(state, driver.store.read(run), folder, run)
     summary = summarise(state, run, str(report))
-    refuse_baseline(state)
+    refuse_baseline(state, where)
     if as_json:
         sys.stdout.buffer.write(msgspec.json.encode(summary) + b"\n")
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from outlay import quantities
+from outlay import quantities, taskfile
 from outlay.errors import InputError
 from outlay.store import no_such_run
 from outlay.task import Budget
@@ -90,6 +90,12 @@ def folder_of(path: str) -> Path:
     if not found.exists():
         raise InputError(f"{found}: found nothing there, allowed: a task's folder or file")
     return found if found.is_dir() else found.parent
+
+
+def where(path: str) -> str:
+    """Return what messages call the task of a folder or a file."""
+    file = Path(path) / taskfile.NAME
+    return str(file) if file.exists() else path
 
 
 def one_run(store: Store, run: str | None) -> str:

@@ -72,6 +72,7 @@ class Progress:
         self._recent: deque[str] = deque(maxlen=_RECENT)
         self._nodes: deque[int] = deque(maxlen=_RECENT)
         self._live: Live | None = None
+        self._unsaid: deque[str] = deque()
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
@@ -84,7 +85,7 @@ class Progress:
             )
             self._live.start()
         else:
-            self._say(self._title)
+            self._unsaid.append(self._title)
         return self
 
     def __exit__(
@@ -103,8 +104,11 @@ class Progress:
         if found:
             line = f"{entries[0].elapsed:8.1f} s  {printable('; '.join(found))}"
             self._recent.append(line)
-            if self._live is None:
-                self._say(line)
+            self._unsaid.append(line)
+        # A program that fails at once leaves one line, the error; after a tick nobody waits.
+        if self._live is None and (state.reward or isinstance(entries[0].event, events.Ticked)):
+            while self._unsaid:
+                self._say(self._unsaid.popleft())
         for entry in entries:
             if isinstance(entry.event, events.AttemptSettled):
                 self._nodes.append(state.nodes[entry.event.attempt])

@@ -25,7 +25,7 @@ def command(path: str, agent: str, as_json: bool, **values: object) -> int:
     a search can begin, 2 if something must be put right first.
     """
     task = taskfile.load(path, _options.budget(dict(values)))
-    findings = examine(task, Settings(agent=agent))
+    findings = examine(task, Settings(agent=agent), _options.where(path))
     if as_json:
         sys.stdout.buffer.write(msgspec.json.encode(findings) + b"\n")
     else:

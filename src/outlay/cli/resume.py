@@ -41,7 +41,7 @@ def command(
         raise InputError(f"run {name!r}: found no event in it, allowed: a run that has begun")
     task = replace(state.task, budget=_changed(state, _options.budget(dict(values))))
     settings = Settings(seed=started.seed, agent=started.agent, workers=workers or state.workers)
-    return conduct(task, name, settings, path, as_json=as_json)
+    return conduct(task, name, settings, path, where=f"run {name!r}", as_json=as_json)
 
 
 def _changed(state: State, given: Budget) -> Budget:

@@ -59,11 +59,11 @@ def command(
     task = taskfile.load(path, _options.budget(dict(values)))
     task = _options.with_policy(_for_agent(task, agent, policy), policy)
     settings = Settings(seed=seed, agent=agent, workers=workers)
+    where = _options.where(path)
     if dry_run or not (task.levers or agent != "levers"):
-        return _only_look(task, settings, as_json=as_json)
-    return conduct(
-        task, run or task.name, settings, store or default_store(folder), as_json=as_json
-    )
+        return _only_look(task, settings, where, as_json=as_json)
+    name, place = run or task.name, store or default_store(folder)
+    return conduct(task, name, settings, place, where=where, as_json=as_json)
 
 
 def _for_agent(task: Task, agent: str, policy: str | None) -> Task:
@@ -73,8 +73,8 @@ def _for_agent(task: Task, agent: str, policy: str | None) -> Task:
     return replace(task, search=replace(task.search, policy="linear"))
 
 
-def _only_look(task: Task, settings: Settings, *, as_json: bool) -> int:
-    findings = examine(task, settings)
+def _only_look(task: Task, settings: Settings, where: str, *, as_json: bool) -> int:
+    findings = examine(task, settings, where)
     if as_json:
         sys.stdout.buffer.write(msgspec.json.encode(findings) + b"\n")
     else:

@@ -143,7 +143,7 @@ def _run_text(found: Found) -> str:
 
 
 def node_view(found: Found, number: int) -> NodeView:
-    """Return a node as data."""
+    """Return a node as data; the baseline outside a tree is shown with its first plan."""
     state = found.state
     node = state.tree.nodes[max(number, 0)]
     settled = [entry.event for entry in found.entries]

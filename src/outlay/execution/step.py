@@ -210,7 +210,7 @@ def _follow(child: int, streams: dict[int, Capture], watch: Watch) -> Stop:
         poll.register(handle, select.POLLIN)
     for stream in streams:
         os.set_blocking(stream, False)
-    next_look = time.monotonic()
+    next_look = time.monotonic() + _LOOK  # a quick command is over before it needs a look
     while not (stop := watch.stop()):
         if time.monotonic() >= next_look:
             begun = time.monotonic()

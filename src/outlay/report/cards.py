@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from outlay.report import attempt_cards, evidence_cards, tree_cards
 from outlay.report.blocks import Card, Code, Table, Text
-from outlay.report.view import self_reported
 from outlay.report.words import duration, finding, interval, number
 from outlay.summary import charges, standing
 
@@ -37,8 +36,6 @@ def found(view: View) -> list[Block]:
     """Return the finding in a sentence, and how it was arrived at."""
     state = view.state
     blocks: list[Block] = [Text(text=finding(state), tone="lead")]
-    if self_reported(state):
-        blocks.append(Text(text=_SELF_REPORTED, tone="bad"))
     blocks += [Text(text=f"Evaluator: {problem}", tone="bad") for problem in state.problems]
     if not state.baseline_values:
         return blocks
@@ -137,11 +134,6 @@ def _rule(view: View) -> str:
     rate = f", {100 * rule.error_rate:g} % for any false promotion in the run"
     return rule.confirmation + (rate if rule.confirmation == "sequential" else "")
 
-
-_SELF_REPORTED = (
-    "self-reported: a file that the agent may edit prints the metric, so a score says what that "
-    "file says, not what an untouched evaluator found."
-)
 
 ANALYSES: dict[str, Analysis] = {
     "What was found": found,

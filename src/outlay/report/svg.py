@@ -215,4 +215,4 @@ def ticks(low: float, high: float, count: int) -> list[float]:
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(s * power for s in (1, 2, 5, 10) if s * power >= raw)
     first = math.ceil(low / step - 1e-9)
-    return [round(k * step, 12) for k in range(first, int(high / step + 1e-9) + 1)]
+    return [round(k * step, 12) for k in range(first, math.floor(high / step + 1e-9) + 1)]

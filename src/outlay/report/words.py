@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from outlay.report.trust import self_reported
 from outlay.summary import difference, standing
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def change(state: State, node: Node) -> str:
 
 def standing_word(state: State, node: Node) -> str:
     """Return in one word where the node stands."""
-    if node.id == state.contest.champion:
+    if node.id == state.contest.champion and node.status == "scored":
         return "champion"
     if node.status == "scored" and node.pruned:
         return "pruned"
@@ -122,10 +123,18 @@ def finding(state: State) -> str:
     if state.started is None:
         return "The run has not begun."
     if not state.baseline_values:
-        return _no_baseline(state)
-    if state.contest.champion == state.baseline:
-        return _no_gain(state)
-    return _gain(state)
+        found = _no_baseline(state)
+    elif state.contest.champion == state.baseline:
+        found = _no_gain(state)
+    else:
+        found = _gain(state)
+    return f"{found} {_SELF_REPORTED}" if self_reported(state) else found
+
+
+_SELF_REPORTED = (
+    "All scores are self-reported: a file that the agent may edit prints the metric, so they say "
+    "what that file says, not what an untouched evaluator found."
+)
 
 
 def _no_baseline(state: State) -> str:
