@@ -1,4 +1,4 @@
-"""Pictures of a surface, with matplotlib: effects, interactions, and the surface itself as tiles."""
+"""Pictures of a surface, with matplotlib: effects, interactions, and the surface as tiles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from outlay.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from outlay.surfaces.cube import FloatArray
+    from outlay.surfaces.cube import BoolArray, FloatArray
     from outlay.surfaces.surface import Surface
 
 LARGEST_TILES = 1024
@@ -39,17 +39,13 @@ def plot_effects(surface: Surface) -> Figure:
     return figure
 
 
-def _dots(axes: Axes, place: int, effects: FloatArray, measured: FloatArray) -> None:
+def _dots(axes: Axes, place: int, effects: FloatArray, measured: BoolArray) -> None:
     """Draw conditional effects: filled where both ends are measured, hollow where predicted."""
     jitter = np.linspace(-0.25, 0.25, len(effects)) if len(effects) > 1 else np.zeros(1)
-    colours = np.where(effects >= 0, POSITIVE, NEGATIVE)
+    colours = [POSITIVE if effect >= 0 else NEGATIVE for effect in effects]
+    filled = [c if known else "none" for c, known in zip(colours, measured, strict=True)]
     axes.scatter(
-        effects,
-        place + jitter,
-        s=14,
-        facecolors=np.where(measured, colours, "none"),
-        edgecolors=colours,
-        linewidths=0.8,
+        effects, place + jitter, s=14, facecolors=filled, edgecolors=colours, linewidths=0.8
     )
 
 

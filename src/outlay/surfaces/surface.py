@@ -211,12 +211,12 @@ class Surface:
 
     def plot(self, kind: Literal["effects", "interactions", "surface"] = "effects") -> Figure:
         """Return a matplotlib figure: effects with intervals, interaction heat map, or tiles."""
-        from outlay.surfaces import plots
+        from outlay.surfaces.plots import plot_effects, plot_interactions, plot_surface
 
         kinds = {
-            "effects": plots.plot_effects,
-            "interactions": plots.plot_interactions,
-            "surface": plots.plot_surface,
+            "effects": plot_effects,
+            "interactions": plot_interactions,
+            "surface": plot_surface,
         }
         if kind not in kinds:
             raise bad_value("plot", "kind", kind, ", ".join(kinds))
