@@ -219,3 +219,13 @@ def test_action_text_in_labels_and_json():
 def test_action_text_that_is_wrong(text):
     with pytest.raises(InputError):
         read_action(STATE, text)
+
+
+@settings(max_examples=150, deadline=None)
+@given(FRAGMENTS)
+def test_no_text_crashes_the_reader_of_free_text(text):
+    try:
+        action = read_action(STATE, text)
+    except InputError:
+        return
+    assert readings(STATE, action)

@@ -159,10 +159,15 @@ def cost_table(limit: Limit, arms: int, seeds: range) -> CostTable:
     whole = [int(x * scale) for x in exact]
     kind = np.int64 if max(whole) < 2**40 else object
     setup, per_seed, per_run, *arm_costs, budget = np.array(whole, dtype=kind)
-    bits = np.arange(2**arms)[:, None] >> np.arange(arms) & 1
-    count = np.arange(seeds.start, seeds.stop)
+    bits = (np.arange(2**arms)[:, None] >> np.arange(arms) & 1).astype(kind)
+    count = np.arange(seeds.start, seeds.stop).astype(kind)
     runs = (bits.sum(axis=1)[:, None] + 1) * count
-    ticks = setup + (bits @ np.array(arm_costs))[:, None] + per_seed * count + per_run * runs
+    ticks = (
+        setup
+        + (bits @ np.array(arm_costs, dtype=kind))[:, None]
+        + per_seed * count
+        + per_run * runs
+    )
     affordable = np.full(ticks.shape, True) if unlimited else np.asarray(ticks <= budget, bool)
     affordable[0] = False
     return CostTable((ticks / scale).astype(np.float64), affordable)
