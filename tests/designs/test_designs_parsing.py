@@ -114,10 +114,10 @@ def test_a_json_reply_in_a_fence():
     ],
     ids=["x", "final", "final lines", "seeds", "braces", "newlines", "spaces"],
 )
-def test_ten_megabytes_end_within_two_seconds(interface, reply):
+def test_ten_megabytes_end_within_five_seconds(interface, reply):
     start = time.monotonic()
     parse_reply(interface, STATE, reply)
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 5
 
 
 def test_a_long_preamble_does_not_spoil_the_answer():
