@@ -97,7 +97,7 @@ def measure(landscape: Landscape, variant: Variant, seed: int) -> Measures:
     referee = _referee(meter, objective, variant, seed * SEED_STRIDE)
     reserve = FINAL_SEEDS if variant.fresh else 0
     plan = replace(
-        variant.plan, experiments=landscape.budget, evaluations=landscape.budget - reserve
+        variant.plan, experiments=landscape.budget // 2, evaluations=landscape.budget - reserve
     )
     trace = search(objective, Foremost(objective), referee, variant.settings, plan)
     champion, time = trace.board.champion, len(trace.board.outcomes)
