@@ -37,7 +37,8 @@ from outlay.bench.designs.panel import identity, panel
 from outlay.designs.catalogue import catalogue
 from outlay.designs.costs import Design
 from outlay.designs.information import information, information_table, panel_information
-from outlay.designs.searching import prove, search_designs
+from outlay.designs.proving import prove
+from outlay.designs.searching import search_designs
 from outlay.designs.states import ResearchState, paper_limit
 
 BUDGETS = (4,) * 11 + (6,) * 10 + (8,) * 9
@@ -83,7 +84,7 @@ def agreement(states=200):
             ):
                 kind = "overlap" if overlap else "identity"
                 key = f"{name}, {kind}"
-                largest[key] = max(largest.get(key, 0.0), abs(other - used))
+                largest[key] = max(largest.get(key, 0.0), float(abs(other - used)))
     return {"states": states, "largest_difference": largest, "met": max(largest.values()) < 1e-12}
 
 

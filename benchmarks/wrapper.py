@@ -4,9 +4,8 @@
     python benchmarks/wrapper.py --blocks 40 --seconds 20
 
 Part 1 runs, in turn, the evaluator by hand and as a job (written down, `outlay attempt` started by
-the pool, its result read) on the same workspace, and prints
-the median difference and the median of the ratios with 95 % bootstrap intervals; on a busy machine
-the difference in processor time says more.
+the pool, its result read) on the same workspace, and prints the median difference and the median
+of the ratios with 95 % bootstrap intervals. On a busy machine processor time says more.
 Part 2 counts attempts that sleep one second, done by 1 and by 4 workers in the same wall clock.
 """
 

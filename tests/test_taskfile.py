@@ -329,12 +329,6 @@ CASES = [
         "below seeds.confirmation = 1000",
     ),
     (
-        changed(TASK, f'hidden = ["[z-a]"]\n{TASK}'),
-        "task.hidden",
-        "'[z-a]'",
-        "sets such as [a-z]",
-    ),
-    (
         changed(TASK, f'protected = ["../x"]\n{TASK}'),
         "task.protected",
         "'../x'",

@@ -87,14 +87,6 @@ def _clean(text: str) -> bool:
     return text.isprintable() and bool(text)
 
 
-def _compiles(glob: str) -> bool:
-    try:
-        matches("", (glob,))
-    except re.error:
-        return False
-    return True
-
-
 def _about(task: Task, fault: Fault) -> None:
     if not _NAME.fullmatch(task.name):
         allowed = "1 to 64 letters, digits, spaces and ._- that start with a letter or digit"
@@ -195,8 +187,6 @@ def _paths(task: Task, fault: Fault) -> None:
     for key in ("editable", "protected", "hidden", "data"):
         for path in getattr(workspace, key):
             fault.unless_inside(f"task.{key}", path)
-            if not _compiles(path):
-                fault.value(f"task.{key}", path, "a glob of *, ?, ** and sets such as [a-z]")
     if not workspace.editable:
         fault.value("task.editable", [], "at least one path or glob")
     explicit = workspace.editable != ("**",)

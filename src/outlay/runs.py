@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from outlay import events
 from outlay.errors import InputError
 from outlay.execution.environment import child_environment, threads
-from outlay.execution.snapshot import take
+from outlay.execution.snapshot import dirty, remove_tree, take
 from outlay.jobs import Place
 from outlay.state import State
 from outlay.task import task_hash, to_json
@@ -138,6 +138,7 @@ def open_run(
             if state.budget != task.budget:
                 began.append(events.BudgetChanged(budget=task.budget))
     if state.started is None:
+        _clear(folder)
         store.create(run)
         began.append(_start(task, settings, files))
     began.append(
@@ -146,12 +147,20 @@ def open_run(
     return state, began
 
 
+def _clear(folder: Path | None) -> None:
+    """Remove what an earlier run of that name left: its results must not pass for new ones."""
+    for name in ("jobs", "tree"):
+        if folder is not None and (folder / name).exists():
+            remove_tree(folder / name)
+
+
 def _start(task: Task, settings: Settings, files: str) -> AnyEvent:
     return events.RunStarted(
         uid=secrets.token_hex(16),
         task=to_json(task),
         task_hash=task_hash(task),
         files=files,
+        dirty=bool(files) and dirty(task.workspace.path),
         seed=settings.seed,
         agent=settings.agent,
         workers=settings.workers,

@@ -1,7 +1,11 @@
+from pathlib import Path
+
 import pytest
+from click.testing import CliRunner
 
 from outlay.bench.designs.panel import SplitMix64, panel
 from outlay.bench.designs.policies import affordable_counts, panel_means
+from outlay.cli.bench_designs import command
 
 BUDGETS = [
     8,
@@ -82,3 +86,8 @@ def test_affordable_counts():
 
 def test_another_seed_gives_another_panel():
     assert panel(12) != panel(11)
+
+
+def test_the_page_shows_what_the_command_prints():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "designs.md").read_text()
+    assert CliRunner().invoke(command, []).stdout in page

@@ -65,6 +65,7 @@ def test_its_commented_levers_load_too(tmp_path: Path) -> None:
 def test_answers_come_from_options(tmp_path: Path) -> None:
     folder = tmp_path / "my näme"
     folder.mkdir()
+    (folder / "go").write_text("#!/bin/sh\n")
     arguments = ["--command", "./go {seed}", "--metric", 'a "b"', "--direction", "maximize"]
     run(str(folder), *arguments, "--attempts", "3", "--question", "Why\nnot?")
     task = taskfile.load(folder)

@@ -11,7 +11,8 @@ from outlay.designs.catalogue import catalogue
 from outlay.designs.costs import Limit, LinearCost
 from outlay.designs.outcomes import GaussianOutcomes
 from outlay.designs.planning import design, frontier
-from outlay.designs.searching import prove, search_designs
+from outlay.designs.proving import prove
+from outlay.designs.searching import search_designs
 from outlay.designs.statefile import parse_state, read_state, state_to_json
 from outlay.designs.states import paper_limit
 from outlay.errors import BudgetError, InputError

@@ -12,7 +12,7 @@ from outlay.report.contrasts import measured, modelled, undone
 from outlay.report.logs import log_tail
 from outlay.report.outline import outline, telling, with_ancestors
 from outlay.report.words import interval, printable
-from tests.report.samples import GAINS, drive, task
+from tests.report.samples import GAINS, finished
 
 FINITE = st.floats(-1e9, 1e9)
 
@@ -51,7 +51,7 @@ def test_a_row_hangs_under_its_nearest_shown_ancestor(tree, data):
 
 
 def test_a_large_tree_keeps_the_champion_and_what_it_descends_from():
-    state, _ = drive(task(120))
+    state, _ = finished(200)
     keep = telling(state)
     assert len(keep) < 100 < len(state.tree.nodes)
     assert {node.id for node in state.tree.nodes[state.contest.champion].path()} <= keep
@@ -92,7 +92,7 @@ def test_bars_stay_on_the_axis(found):
 
 
 def test_the_effects_find_the_truth_of_the_synthetic_task():
-    state, _ = drive(task(60))
+    state, _ = finished(60)
     found = {(e.lever, e.option): e for e in modelled(state)}
     assert len(found) == sum(len(gains) - 1 for gains in GAINS.values())
     assert found["optimizer", "o1"].verdict == "helped"
@@ -104,14 +104,14 @@ def test_the_effects_find_the_truth_of_the_synthetic_task():
 
 
 def test_undoing_the_champion_loses_what_it_gained():
-    state, _ = drive(task(60))
+    state, _ = finished(60)
     found = {e.lever: e for e in undone(state)}
     assert found["optimizer"].option == "o0"
     assert found["optimizer"].verdict == "hurt"
 
 
 def test_direct_contrasts_are_between_programs_one_lever_apart():
-    state, _ = drive(task(40))
+    state, _ = finished(60)
     found = measured(state)
     assert found
     for effect in found:

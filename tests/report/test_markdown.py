@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from outlay.report import gather, markdown
 from outlay.report.markdown import fenced, plain
-from tests.report.samples import NASTY, drive, task
+from tests.report.samples import NASTY, finished
 
 NOWHERE = Path("/nowhere/runs/six")
 
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    return markdown(gather(*drive(task(5)), NOWHERE, "six"))
+    return markdown(gather(*finished(5), NOWHERE, "six"))
 
 
 def test_the_structure(text):

@@ -12,7 +12,7 @@ from outlay.report import View, gather, history, page, write_report
 from outlay.report import cards as all_cards
 from outlay.state import State
 from outlay.task import Lever, Option
-from tests.report.samples import NASTY, accuracy, broken, drive, flat, log, started, task
+from tests.report.samples import NASTY, accuracy, broken, drive, finished, flat, log, started, task
 
 NOWHERE = Path("/nowhere/runs/six")
 
@@ -54,7 +54,7 @@ def rendered(state: State, entries: list[events.Entry]) -> Tags:
 
 @pytest.fixture(scope="module")
 def run() -> tuple[State, list[events.Entry]]:
-    return drive(task(12))
+    return finished(12)
 
 
 def test_everything_a_person_asks_for_is_on_the_page(run):
@@ -140,11 +140,11 @@ def test_an_interrupted_try_is_listed_with_its_reason():
 
 
 def test_two_hundred_attempts_stay_readable():
-    state, entries = drive(task(200))
+    state, entries = finished(200)
     text = page(gather(state, entries, NOWHERE, "six"))
     found = Tags(text)
     assert f"of {len(state.tree.nodes)} nodes" in found.text
-    assert found.names.count("details") == 200
+    assert found.names.count("details") == state.attempts > 150
     assert len(text) < 400_000
     rows = re.search(r'height="(\d+)" role="img" aria-label="plan tree"', text)
     assert rows is not None

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from outlay.surfaces.auto import Auto
-from outlay.surfaces.equalities import Rule
+from outlay.surfaces.beliefs import Assumptions
+from outlay.surfaces.earlier import standardise
+from outlay.surfaces.equalities import Gate, Gates
 from outlay.surfaces.methods import PUBLISHED, CubeMethod, published_method
 from outlay.surfaces.scoring import Score, family_macro, score
+from outlay.surfaces.space import Space
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from outlay.surfaces.cube import FloatArray
     from outlay.surfaces.tables import Table
@@ -23,14 +26,14 @@ RANDOM_ORDERS = 20
 BOUNDS = (0.0, 1.0)
 PUBLISHED_TOLERANCE = 0.1
 
-# Section 5 of the paper's code analysis, factors A to F as 0 to 5.
-RULES: dict[str, tuple[Rule, ...]] = {
+# Registered from the workflows' code; factors A to F are 0 to 5.
+RULES: dict[str, Gates] = {
     "classification": (),
-    "regression": (Rule(2, 0, 4), Rule(1, 0, 5)),
-    "clustering": (Rule(2, 0, 4),),
+    "regression": (Gate(2, 0, 4), Gate(1, 0, 5)),
+    "clustering": (Gate(2, 0, 4),),
     "forecasting": (),
-    "image_restoration": (Rule(1, 0, 4), Rule(0, 0, 5)),
-    "retrieval": (Rule(4, 1, 2),),
+    "image_restoration": (Gate(1, 0, 4), Gate(0, 0, 5)),
+    "retrieval": (Gate(4, 1, 2),),
 }
 
 
@@ -94,20 +97,35 @@ def run_controls(
     return Controls(outcomes=tuple(outcomes), left_out=left_out)
 
 
-def rules_of(table: Table) -> tuple[Rule, ...]:
+def rules_of(table: Table) -> Gates:
     """Return the registered equalities of a condition; they concern factors E and F only."""
     return RULES[table.family] if table.d == 6 else ()
 
 
+def earlier_tables(table: Table, tables: Iterable[Table]) -> list[Table]:
+    """Return the tables of the same workflow and factors over other sources."""
+    return [
+        other
+        for other in tables
+        if (other.family, other.d) == (table.family, table.d) and other.source != table.source
+    ]
+
+
 def buy(method: CubeMethod, truth: FloatArray, budget: int) -> dict[int, float]:
     """Return the known cells (anchors first) after at most `budget` purchases."""
+    return list(trajectory(method, truth, budget))[-1]
+
+
+def trajectory(method: CubeMethod, truth: FloatArray, budget: int) -> Iterator[dict[int, float]]:
+    """Yield the known cells after 0, 1, ... `budget` purchases; fewer if a method stops early."""
     known = {cell: float(truth[cell]) for cell in (0, len(truth) - 1)}
+    yield dict(known)
     for _ in range(budget):
         cell = method.next(known)
         if cell is None:
-            break
+            return
         known[cell] = float(truth[cell])
-    return known
+        yield dict(known)
 
 
 def _misfit(table: Table, method: str, budget: int, dims: int | None) -> str:
@@ -120,17 +138,33 @@ def _misfit(table: Table, method: str, budget: int, dims: int | None) -> str:
     return ""
 
 
-def method_on(table: Table, method: str, seed: int = 0) -> CubeMethod:
-    """Return a method of `METHODS` set up for a condition; `seed` numbers the random orders."""
+def method_on(
+    table: Table, method: str, *, seed: int = 0, earlier: Sequence[Table] = ()
+) -> CubeMethod:
+    """Return a method of `METHODS` set up for a condition.
+
+    Args:
+        table: The condition.
+        method: Name.
+        seed: Numbers the orders of `random`.
+        earlier: Tables of the same workflow that `auto` may learn from.
+    """
     if method == "auto":
-        return Auto(d=table.d, bounds=BOUNDS)
+        return default_on(table, earlier)
     rules = rules_of(table) if method.startswith("code-") else ()
     return published_method(method, table.d, rules=rules, seed=seed, bounds=BOUNDS)
 
 
+def default_on(table: Table, earlier: Sequence[Table] = ()) -> Auto:
+    """Return our default set up for a condition."""
+    space = Space(levels=(2,) * table.d)
+    learned = standardise(space, [other.truth for other in earlier])
+    return Auto(given=Assumptions(space=space, earlier=learned), bounds=BOUNDS)
+
+
 def _outcome(table: Table, method: str, budget: int) -> Outcome:
     orders = RANDOM_ORDERS if method == "random" else 1
-    scores = [_score(table, method_on(table, method, seed), budget) for seed in range(orders)]
+    scores = [_score(table, method_on(table, method, seed=seed), budget) for seed in range(orders)]
     return Outcome(
         name=table.name,
         family=table.family,

@@ -22,6 +22,7 @@ COMMANDS = {
     "export": "Hand a node's program back as a patch or a branch.",
     "report": "Write the report of a run.",
     "clean": "Remove what runs left behind.",
+    "design": "Plan, score and update experiments by information per cost.",
     "audit": "Tell gains from noise in a log from elsewhere.",
     "bench": "Benchmark the methods themselves.",
     "attempt": "Carry out one attempt (started by the driver).",

@@ -7,18 +7,47 @@ import math
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from outlay.errors import InputError, OutlayError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from outlay.bench.designs.gathering import Chain
     from outlay.bench.designs.report import Manifest, Report
+
+F = TypeVar("F", bound="Callable[..., Any]")
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 _seed = click.option("--seed", default=11, show_default=True, help="Seed of the panel.")
 _folder = click.argument("folder", type=click.Path(path_type=Path))
+
+
+def _endpoint_options(function: F) -> F:
+    """Add the options that say which model is asked, where and how."""
+    for option in reversed(
+        [
+            click.option("--url", required=True, help="Such as http://127.0.0.1:8000/v1."),
+            click.option("--model", required=True, help="Model, as the endpoint calls it."),
+            click.option("--name", required=True, help="Short name of this setting."),
+            click.option("--family", help="Model family; the name by default."),
+            click.option("--parameter", multiple=True, metavar="KEY=VALUE", help="Sent along."),
+            click.option("--key-env", metavar="NAME", help="Variable that holds the key."),
+            click.option(
+                "--prices",
+                default="0,0,0",
+                metavar="IN,CACHED,OUT",
+                help="USD per million tokens.",
+            ),
+            click.option("--workers", default=8, show_default=True, type=click.IntRange(1, 256)),
+            click.option("--timeout", default=600.0, show_default=True, help="Seconds, no byte."),
+        ]
+    ):
+        function = option(function)
+    return function
 
 
 @click.group(invoke_without_command=True)
@@ -49,41 +78,41 @@ def command(context: click.Context, seed: int, as_json: bool) -> None:
 
 @command.command()
 @_folder
-@click.option("--url", required=True, help="Base address, such as http://127.0.0.1:8000/v1.")
-@click.option("--model", required=True, help="Model, as the endpoint calls it.")
-@click.option("--name", required=True, help="Short name of this setting.")
-@click.option("--family", help="Model family; the name by default.")
+@_endpoint_options
 @click.option("--interfaces", default="L1,L2,L3,L4", show_default=True, metavar="A,B")
 @click.option("--repetitions", default=3, show_default=True, type=click.IntRange(1, 100))
 @click.option("--states", default=30, show_default=True, type=click.IntRange(1, 30))
-@click.option("--parameter", multiple=True, metavar="KEY=VALUE", help="Added to each request.")
-@click.option("--key-env", metavar="NAME", help="Environment variable that holds the key.")
-@click.option("--prices", default="0,0,0", metavar="IN,CACHED,OUT", help="USD per million tokens.")
-@click.option("--workers", default=8, show_default=True, type=click.IntRange(1, 256))
-@click.option("--timeout", default=600.0, show_default=True, help="Seconds without a byte.")
 @_seed
 @_json
 def collect(folder: Path, as_json: bool, **options: Any) -> int:
     """Collect replies of a model into FOLDER; running it again asks for what is missing."""
-    from outlay.bench.designs.archive import Prices
     from outlay.bench.designs.collection import chain
-    from outlay.bench.designs.endpoint import Endpoint
-    from outlay.bench.designs.gathering import gather
     from outlay.bench.designs.panel import panel
 
     manifest = _manifest(options)
-    setting, plan = manifest.setting, manifest.plan
+    setting, states = manifest.setting, [drawn.state for drawn in panel(manifest.seed)]
+    chains = [chain(setting, item, states) for item in manifest.plan]
+    return _gather(folder, manifest, manifest.name, chains, options, as_json)
+
+
+def _gather(
+    folder: Path,
+    plan: Any,
+    name: str,
+    chains: Sequence[Chain],
+    options: dict[str, Any],
+    as_json: bool,
+) -> int:
+    """Collect into FOLDER/NAME.jsonl beside its plan; exit code 1 if something is missing."""
+    from outlay.bench.designs.archive import Prices
+    from outlay.bench.designs.endpoint import Endpoint
+    from outlay.bench.designs.gathering import gather
+
     endpoint = Endpoint(url=options["url"], key=_key(options), timeout=options["timeout"])
     prices = Prices(*_three(options["prices"]))
-    _keep(folder, manifest)
-    states = [drawn.state for drawn in panel(manifest.seed)]
-    done = gather(
-        folder / f"{manifest.name}.jsonl",
-        [chain(setting, item, states) for item in plan],
-        endpoint,
-        workers=options["workers"],
-        prices=prices,
-    )
+    _keep(folder / f"{name}.json", plan)
+    path = folder / f"{name}.jsonl"
+    done = gather(path, chains, endpoint, workers=options["workers"], prices=prices)
     for problem in done.unanswered:
         sys.stderr.write(f"unanswered: {problem}\n")
     if as_json:
@@ -96,6 +125,19 @@ def collect(folder: Path, as_json: bool, **options: Any) -> int:
 def _manifest(options: dict[str, Any]) -> Manifest:
     from outlay.bench.designs.report import Manifest
 
+    return Manifest(
+        name=options["name"],
+        family=options["family"] or options["name"],
+        model=options["model"],
+        parameters=_parameters(options),
+        interfaces=tuple(options["interfaces"].split(",")),
+        repetitions=options["repetitions"],
+        seed=options["seed"],
+        states=options["states"],
+    )
+
+
+def _parameters(options: dict[str, Any]) -> dict[str, Any]:
     parameters = {}
     for text in options["parameter"]:
         key, equals, value = text.partition("=")
@@ -105,16 +147,7 @@ def _manifest(options: dict[str, Any]) -> Manifest:
             parameters[key] = json.loads(value)
         except ValueError:
             parameters[key] = value
-    return Manifest(
-        name=options["name"],
-        family=options["family"] or options["name"],
-        model=options["model"],
-        parameters=parameters,
-        interfaces=tuple(options["interfaces"].split(",")),
-        repetitions=options["repetitions"],
-        seed=options["seed"],
-        states=options["states"],
-    )
+    return parameters
 
 
 def _key(options: dict[str, Any]) -> str:
@@ -136,15 +169,14 @@ def _three(text: str) -> list[float]:
     return numbers
 
 
-def _keep(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest beside the archive, or check that it is the one of before."""
+def _keep(path: Path, plan: Any) -> None:
+    """Write the plan beside the archive, or check that it is the one of before."""
     import msgspec
 
-    path = folder / f"{manifest.name}.json"
-    text = msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
+    text = msgspec.json.format(msgspec.json.encode(plan)) + b"\n"
     if path.exists() and path.read_bytes() != text:
         raise InputError(f"{path}: holds another plan; use another --name or folder")
-    folder.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(text)
 
 
@@ -227,4 +259,58 @@ def gate(pairs: int, seed: int, as_json: bool) -> None:
             f"{name:<9} {x.difference:+.1f} tokens ({x.low:+.1f} to {x.high:+.1f}) of "
             f"{x.tokens_open:.1f}; right {100 * x.right_gated:.1f} % against "
             f"{100 * x.right_open:.1f} % over {x.pairs} pairs\n"
+        )
+
+
+@command.command()
+@_folder
+@_endpoint_options
+@_json
+def rank(folder: Path, as_json: bool, **options: Any) -> int:
+    """Let a model rank the candidate actions of every scenario, in four positions each."""
+    from outlay.bench.designs.agreement_report import RankingPlan
+    from outlay.bench.designs.candidates import with_candidates
+    from outlay.bench.designs.ranking import ranking_chains
+    from outlay.bench.designs.scenarios import scenarios
+
+    plan = RankingPlan(
+        name=options["name"],
+        family=options["family"] or options["name"],
+        model=options["model"],
+        parameters=_parameters(options),
+    )
+    chains = ranking_chains(plan.setting, with_candidates(scenarios()))
+    return _gather(folder, plan, plan.name, chains, options, as_json)
+
+
+@command.command()
+@_folder
+@click.option("--figure", type=click.Path(path_type=Path), help="Write a picture (.png, .svg).")
+@_json
+def agreement(folder: Path, figure: Path | None, as_json: bool) -> None:
+    """Say how far the rankings in FOLDER agree with information per cost."""
+    from outlay.bench.designs.agreement_report import agreement_report
+
+    found = agreement_report(folder)
+    if figure is not None:
+        from outlay.bench.designs.figures import agreement_figure
+
+        agreement_figure(found).savefig(figure, dpi=150)
+    if as_json:
+        data = {
+            name: {
+                "pooled": x.pooled._asdict(),
+                "within": x.within._asdict(),
+                "defined": x.defined,
+                "scenarios": x.scenarios,
+            }
+            for name, x in found.items()
+        }
+        sys.stdout.write(json.dumps(_finite(data)) + "\n")
+        return
+    for name, x in found.items():
+        sys.stdout.write(
+            f"{name:<20} pooled {x.pooled.value:+.3f} ({x.pooled.low:+.3f} to "
+            f"{x.pooled.high:+.3f})  within {x.within.value:+.3f} ({x.within.low:+.3f} to "
+            f"{x.within.high:+.3f}) over {x.defined} of {x.scenarios} scenarios\n"
         )

@@ -50,14 +50,17 @@ class Directions:
         """Whether the direction must not be proposed; never if dead ends are switched off."""
         return self.settings.dead_ends and self.dead_ends.is_retired(axis, direction)
 
-    def order(self, turn: int) -> list[str]:
-        """Return the axes that the team of this turn may use, the most promising first.
+    def hand(self, turn: int) -> list[str]:
+        """Return the axes that the team of this turn may use, as they were dealt.
 
         Args:
             turn: Number of the experiment, from 0; teams take turns.
         """
-        mine = self._open(self._hands[turn % len(self._hands)])
-        axes = mine or self._open(tuple(self.axes))
+        return self._open(self._hands[turn % len(self._hands)]) or self._open(tuple(self.axes))
+
+    def order(self, turn: int) -> list[str]:
+        """Return the axes that the team of this turn may use, the most promising first."""
+        axes = self.hand(turn)
         return self.ranking.order(axes) if self.settings.ranking else axes
 
     def _deal(self) -> tuple[tuple[str, ...], ...]:

@@ -49,7 +49,7 @@ class Catalogue(NamedTuple):
 
 
 def catalogue(state: ResearchState, *, samples: int = SAMPLES) -> Catalogue:
-    """Return all designs of a state; with up to 9 arms, or 16 where the fast sum applies.
+    """Return all designs of a state; with up to 8 arms, 16 where the fast sum applies.
 
     Raises:
         InputError: There are too many arms to list, or an affordable design costs nothing.

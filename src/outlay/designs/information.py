@@ -32,7 +32,7 @@ SAMPLES = 4096
 
 _SEED = 5
 _PAPER_GRID = GridOutcomes().values
-_MOST_ARMS = {"disjoint": 16, "joint": 9, "gaussian": 4}
+_MOST_ARMS = {"disjoint": 16, "joint": 8, "gaussian": 4}
 
 
 class InformationTable(NamedTuple):

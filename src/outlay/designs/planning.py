@@ -15,7 +15,8 @@ from outlay.designs.catalogue import (
     nothing_affordable,
 )
 from outlay.designs.information import SAMPLES, entropy, information, is_enumerable
-from outlay.designs.searching import best_affordable, prove, search_designs
+from outlay.designs.proving import prove
+from outlay.designs.searching import best_affordable, search_designs
 from outlay.designs.statefile import read_state
 from outlay.designs.states import ResearchState
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from outlay.designs.costs import Design
 
 _MOST_OPTIONS = 5
+_MOST_DOUBTED = 6  # hypotheses whose weight is raised, one at a time
 _PROOF_EVALUATIONS = 3000
 
 
@@ -141,7 +143,7 @@ class Plan:
 def design(state: ResearchState | str | Path, *, samples: int = SAMPLES) -> Plan:
     """Return the best affordable experiments for a research state, and the frontier.
 
-    Every design is listed where that is cheap (up to 9 arms, 16 with disjoint signatures, 4 with
+    Every design is listed where that is cheap (up to 8 arms, 16 with disjoint signatures, 4 with
     normal outcomes).
     Otherwise a search finds the best one and a branch and bound proves how much it may have
     missed.
@@ -258,7 +260,9 @@ def _other_priors(state: ResearchState) -> Iterator[tuple[str, NDArray[np.float6
     yield "sharper (square)", _normalised(prior**2)
     if not is_enumerable(state):
         return  # a search for each hypothesis would take minutes
-    for h, name in enumerate(state.hypotheses):
+    likeliest = sorted(range(len(prior)), key=lambda h: -prior[h])[:_MOST_DOUBTED]
+    for h in sorted(likeliest):
+        name = state.hypotheses[h]
         odds = prior.copy()
         odds[h] *= 3
         yield f"three times the weight on: {name}", _normalised(odds)

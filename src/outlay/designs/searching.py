@@ -1,21 +1,19 @@
-"""The best affordable design where there are too many to list, and a bound on what was missed."""
+"""The best affordable design where there are too many to list."""
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
-from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from outlay.designs._explored import Explored, Found, check_searchable
 from outlay.designs.catalogue import best_design, catalogue, cost, fits
-from outlay.designs.costs import Design, LinearCost
-from outlay.designs.information import SAMPLES, entropy, information, is_enumerable
+from outlay.designs.costs import Design
+from outlay.designs.information import SAMPLES, is_enumerable
 from outlay.designs.outcomes import noise_after
-from outlay.errors import BudgetError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -24,82 +22,6 @@ if TYPE_CHECKING:
 _SIZES = 6  # sizes of arm sets that are tried
 _STARTS = 4  # those from which the local search sets out
 _MOST_MOVES = 60
-
-
-class Found(NamedTuple):
-    """The best design that a search met.
-
-    Attributes:
-        design: Arms and seeds.
-        gain: Its information, in nats.
-        efficiency: Information per cost.
-        seen: Every design whose information was computed, with it.
-        bound: No affordable design has a higher efficiency; infinite if that was not asked for.
-    """
-
-    design: Design
-    gain: float
-    efficiency: float
-    seen: Mapping[Design, float]
-    bound: float = float("inf")
-
-
-class Ledger:
-    """Information of designs, computed once each, up to a number of evaluations.
-
-    Attributes:
-        state: The state.
-        left: Evaluations that may still be made.
-        gains: What was computed.
-        best: The affordable design with the highest efficiency so far.
-    """
-
-    def __init__(self, state: ResearchState, evaluations: int, samples: int = SAMPLES) -> None:
-        self.state = state
-        self.left = evaluations
-        self.gains: dict[Design, float] = {}
-        self.best: Design | None = None
-        self._samples = samples
-
-    def gain(self, design: Design) -> float | None:
-        """Return the information of a design, `None` once no evaluation is left."""
-        if design not in self.gains:
-            if self.left == 0:
-                return None
-            self.left -= 1
-            self.gains[design] = information(self.state, design, samples=self._samples).value
-            if fits(self.state, design) and self.efficiency(design) > self.best_efficiency:
-                self.best = design
-        return self.gains[design]
-
-    def efficiency(self, design: Design) -> float:
-        """Return information per cost of a design that was computed."""
-        return self.gains[design] / cost(self.state, design)
-
-    @property
-    def best_efficiency(self) -> float:
-        """Information per cost of the best design so far, 0 if there is none."""
-        return 0.0 if self.best is None else self.efficiency(self.best)
-
-    def found(self, bound: float = float("inf")) -> Found:
-        """Return the best design so far.
-
-        Raises:
-            BudgetError: No affordable design was met.
-        """
-        if self.best is None:
-            raise BudgetError(
-                f"no design is affordable within {self.state.limits[0].budget:g} "
-                f"{self.state.limits[0].unit}: {cheapest_text(self.state)}; raise the budget"
-            )
-        return Found(self.best, self.gains[self.best], self.best_efficiency, self.gains, bound)
-
-
-def cheapest_text(state: ResearchState) -> str:
-    """Return what the cheapest single-arm design costs."""
-    designs = [Design((arm,), state.seeds[0]) for arm in range(len(state.arms))]
-    cheapest = min(designs, key=lambda design: cost(state, design))
-    return f"the cheapest costs {cost(state, cheapest):g} ({state.arms[cheapest.arms[0]]})"
 
 
 def search_designs(
@@ -122,14 +44,14 @@ def search_designs(
         BudgetError: Nothing is affordable.
         InputError: A limit has a price table (list the designs instead).
     """
-    _check_linear(state)
-    ledger = Ledger(state, evaluations, samples)
+    check_searchable(state)
+    explored = Explored(state, evaluations, samples)
     surrogate = _Surrogate(state)
     sizes = surrogate.ranked(list(surrogate.greedy()))[:_SIZES]
-    starts = [design for design in sizes if ledger.gain(design) is not None]
-    for start in sorted(starts, key=ledger.efficiency, reverse=True)[:_STARTS]:
-        _climb(ledger, surrogate, start)
-    return ledger.found()
+    starts = [design for design in sizes if explored.gain(design) is not None]
+    for start in sorted(starts, key=explored.efficiency, reverse=True)[:_STARTS]:
+        _climb(explored, surrogate, start)
+    return explored.found()
 
 
 def best_affordable(state: ResearchState, *, samples: int = SAMPLES) -> Design:
@@ -145,11 +67,6 @@ def best_affordable(state: ResearchState, *, samples: int = SAMPLES) -> Design:
     return search_designs(state, samples=samples).design
 
 
-def _check_linear(state: ResearchState) -> None:
-    if not all(isinstance(limit.cost, LinearCost) for limit in state.limits):
-        raise InputError("cost: a price table has no search; list its designs with catalogue")
-
-
 def _longest(state: ResearchState, arms: tuple[int, ...]) -> Design | None:
     """Return the arms with as many seeds as all limits pay for, `None` if too dear."""
     low, high = state.seeds[0], state.seeds[1] + 1
@@ -161,14 +78,14 @@ def _longest(state: ResearchState, arms: tuple[int, ...]) -> Design | None:
     return Design(arms, low)
 
 
-def _climb(ledger: Ledger, surrogate: _Surrogate, start: Design) -> None:
+def _climb(explored: Explored, surrogate: _Surrogate, start: Design) -> None:
     """Move to better neighbours until none is left, or no evaluation is."""
     current = start
     for _ in range(_MOST_MOVES):
-        for neighbour in surrogate.ranked(_neighbours(ledger.state, current)):
-            if ledger.gain(neighbour) is None:
+        for neighbour in surrogate.ranked(_neighbours(explored.state, current)):
+            if explored.gain(neighbour) is None:
                 return
-            if ledger.efficiency(neighbour) > ledger.efficiency(current):
+            if explored.efficiency(neighbour) > explored.efficiency(current):
                 current = neighbour
                 break
         else:
@@ -218,95 +135,3 @@ class _Surrogate:
             best = self.ranked(paid)[0]
             arms = best.arms
             yield best
-
-
-def prove(
-    state: ResearchState, *, start: Found | None = None, evaluations: int = 100_000
-) -> Found:
-    """Return the best design with a proven bound on the efficiency of every affordable one.
-
-    Outcomes are independent given the hypothesis, so information is a submodular function of the
-    arms (Krause and Guestrin 2005): an arm adds at most what it adds to a subset. Best-first
-    branch and bound over arm sets, for each number of seeds; it stops when the bound meets the
-    best design, or with the bound as it stands when the evaluations are used up.
-
-    Args:
-        state: Costs must be linear.
-        start: A design to start from, such as the result of `search_designs`.
-        evaluations: Most designs to evaluate.
-
-    Raises:
-        BudgetError: Nothing is affordable.
-        InputError: A limit has a price table.
-    """
-    _check_linear(state)
-    ledger = Ledger(state, evaluations)
-    if start is not None:
-        ledger.gain(start.design)
-    order = count()
-    heap: list[tuple[float, int, _Node]] = []
-    for seeds in state.seed_range:
-        arms = tuple(range(len(state.arms)))
-        root = _Node((), seeds, 0.0, arms, (float("inf"),) * len(arms))
-        heappush(heap, (-float("inf"), next(order), root))
-    while heap and -heap[0][0] > ledger.best_efficiency * (1 + 1e-12):
-        bound, _, node = heappop(heap)
-        if ledger.left < len(node.candidates):
-            return ledger.found(-bound)
-        for child in _children(ledger, node):
-            limit = _bound(state, child)
-            if limit > ledger.best_efficiency:
-                heappush(heap, (-limit, next(order), child))
-    return ledger.found(ledger.best_efficiency)
-
-
-class _Node(NamedTuple):
-    """Sets that hold `arms` and otherwise only candidates, whose additions are bounded."""
-
-    arms: tuple[int, ...]
-    seeds: int
-    gain: float
-    candidates: tuple[int, ...]
-    most: tuple[float, ...]
-
-
-def _children(ledger: Ledger, node: _Node) -> Iterator[_Node]:
-    """Yield one node for each candidate: it is in, and those tried before it are out."""
-    gains = {}
-    for arm in node.candidates:
-        design = Design(tuple(sorted((*node.arms, arm))), node.seeds)
-        if fits(ledger.state, design):
-            gain = ledger.gain(design)
-            if gain is not None:
-                gains[arm] = gain
-    ranked = sorted(gains, key=lambda arm: -gains[arm])
-    added = [max(gains[arm] - node.gain, 0.0) for arm in ranked]
-    for place, arm in enumerate(ranked):
-        rest = slice(place + 1, None)
-        chosen = tuple(sorted((*node.arms, arm)))
-        yield _Node(chosen, node.seeds, gains[arm], tuple(ranked[rest]), tuple(added[rest]))
-
-
-def _bound(state: ResearchState, node: _Node) -> float:
-    """Return the most that any set below the node can reach: the relaxed, fractional best.
-
-    Arms are added by information per cost while the first limit pays, the last one in part.
-    """
-    spent = cost(state, Design(node.arms, node.seeds))
-    prices = {arm: cost(state, Design((arm,), node.seeds)) for arm in node.candidates}
-    base = cost(state, Design((), node.seeds))
-    steps = sorted(
-        ((prices[arm] - base, most) for arm, most in zip(node.candidates, node.most, strict=True)),
-        key=lambda step: -step[1] / max(step[0], 1e-300),
-    )
-    cap = entropy(np.array(state.prior))
-    equal = len({price for price, _ in steps}) == 1
-    gain, best = node.gain, node.gain / spent
-    for price, most in steps:
-        room = state.limits[0].budget - spent
-        share = min(1.0, room / price) if price > 0 else 1.0
-        if share <= 0 or (equal and share < 1 - 1e-9):
-            break
-        gain, spent = min(gain + share * most, cap), spent + share * price
-        best = max(best, gain / spent)
-    return best

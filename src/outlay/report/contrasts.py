@@ -40,11 +40,20 @@ class Effect(NamedTuple):
         return "helped" if self.low > 0 else "hurt" if self.high < 0 else "unknown"
 
 
+def untried(state: State) -> list[tuple[str, str]]:
+    """Return every (lever, option) that no scored configuration has."""
+    scored = (node for node in state.tree.nodes if node.status == "scored")
+    seen = {item for node in scored for item in state.configuration(node).items()}
+    options = [(lever.name, o.name) for lever in state.task.levers for o in lever.options]
+    return [option for option in options if option not in seen]
+
+
 def modelled(state: State) -> list[Effect]:
-    """Return the effect of every option, set alone in the program as it stands."""
+    """Return the effect of every option with a score, set alone in the program as it stands."""
     default = {lever.name: lever.options[0].name for lever in state.task.levers}
     moves = [(lever.name, o.name) for lever in state.task.levers for o in lever.options[1:]]
-    return _modelled(state, default, moves)
+    left_out = set(untried(state))
+    return _modelled(state, default, [move for move in moves if move not in left_out])
 
 
 def undone(state: State) -> list[Effect]:

@@ -24,7 +24,12 @@ def levers(view: View) -> list[Block]:
         return [Text(text="Not applicable: effects by lever need a task with levers.")]
     if not state.baseline_values:
         return [Text(text="Nothing is known of any lever: the baseline has no score.")]
-    blocks: list[Block] = [_picture(contrasts.modelled(state)), Text(text=_HOW, tone="note")]
+    blocks: list[Block] = []
+    if never := contrasts.untried(state):
+        names = ", ".join(f"{lever} = {option}" for lever, option in never)
+        blocks.append(Text(text=f"No score tells of {cut(names, 1000)}."))
+    if tried := contrasts.modelled(state):
+        blocks = [_picture(tried), *blocks, Text(text=_HOW, tone="note")]
     taken_back = contrasts.undone(state)
     if len(taken_back) > 1:
         what = "Taking back one change of the champion, its others kept, by the same model:"

@@ -42,6 +42,7 @@ figcaption { display:flex; flex-wrap:wrap; gap:.2rem 1rem; font-size:.85rem; col
 .dot.scored { background:var(--blue); border-color:var(--blue); }
 .dot.champion { background:var(--green); border-color:var(--green); }
 .dot.failed,.dot.lost { border-color:var(--red); }
+.dot.pruned { background:var(--gray); }
 .dot.running { border-color:var(--amber); }
 .dot.raw,.dot.confirmed { border-radius:0; height:0; width:1.4em; vertical-align:.25em;
   border-width:0 0 2px; border-color:var(--amber); border-bottom-style:dashed; }
@@ -63,6 +64,7 @@ circle.champion,circle.helped { fill:var(--green); stroke:none; }
 circle.failed,circle.lost { stroke:var(--red); }
 circle.hurt { fill:var(--red); stroke:none; }
 circle.running { stroke:var(--amber); }
+circle.pruned { fill:var(--gray); stroke:none; }
 circle.more { stroke:none; fill:none; }
 .chart circle { stroke-width:1.5; }
 .chart circle.scored,.chart circle.pruned { fill:var(--blue); stroke:none; fill-opacity:.6; }

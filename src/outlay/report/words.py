@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from outlay.report.trust import self_reported
 from outlay.summary import difference, standing
+from outlay.trust import self_reported
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,7 +87,7 @@ def change(state: State, node: Node) -> str:
 
 def standing_word(state: State, node: Node) -> str:
     """Return in one word where the node stands."""
-    if node.id == state.contest.champion:
+    if node.id == state.contest.champion and node.status == "scored":
         return "champion"
     if node.status == "scored" and node.pruned:
         return "pruned"

@@ -1,4 +1,4 @@
-"""Which models are plausible, given what was measured: relevances, gates and noise.
+"""Which models are plausible, given what was measured: relevances, gates, noise, earlier surfaces.
 
 Small spaces enumerate every combination of relevances; larger ones start from a seeded sample and
 improve it by changing one factor at a time. Gates come from exact ties between measurements.
@@ -6,27 +6,21 @@ improve it by changing one factor at a time. Gates come from exact ties between 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from outlay.surfaces.mixture import (
-    Evidence,
-    Gate,
-    Gates,
-    Models,
-    Observations,
-    Posterior,
-    average,
-    effective,
-    evidence,
-)
+from outlay.surfaces.equalities import Gate, Gates, effective
+from outlay.surfaces.mixture import Evidence, Models, Observations, Posterior, average, evidence
 
 if TYPE_CHECKING:
-    from outlay.surfaces.cube import FloatArray, IntArray
+    from outlay.surfaces.cube import BoolArray, IntArray
+    from outlay.surfaces.earlier import Earlier
     from outlay.surfaces.space import Space
+
+Group = tuple[Models, Evidence]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +29,10 @@ class Settings:
 
     Attributes:
         correlations: Grid for the correlation of two levels of a factor: relevant, partly, inert.
+        fades: Grid for the amplitude that is left with every factor on, in predictions.
+        fade_cost: Log prior that a fading model pays per observation. Purchases gather near the
+            default, so late evidence for fading says more about where we looked.
+        trusts: Grid for the share of the prior variance that follows earlier surfaces.
         nugget: Relative variance that stands for rounding where measurements are exact.
         noise_nuggets: Grid for the relative noise variance where they are noisy.
         gate_prior: Prior odds of one gate.
@@ -45,14 +43,17 @@ class Settings:
         sampled: Number of combinations that a larger space starts from.
         rounds: Rounds of improvement there.
         kept_gates: Sets of gates that are kept in each round of the search for them.
-        kept_models: Best models that new sets of gates are tried with.
+        kept_models: Best models that new sets of gates and fading are tried with.
     """
 
     correlations: tuple[float, ...] = (0.1, 0.8, 0.99)
+    fades: tuple[float, ...] = (0.4, 0.13, 0.03)
+    fade_cost: float = 0.3
+    trusts: tuple[float, ...] = (0.0, 0.5, 0.9, 0.99)
     nugget: float = 1e-6
     noise_nuggets: tuple[float, ...] = (1e-3, 0.03, 0.3)
     gate_prior: float = 0.02
-    tie_evidence: float = 3.0
+    tie_evidence: float = 2.0
     tie: float = 1e-9
     enumerated: int = 729
     sampled: int = 240
@@ -62,6 +63,25 @@ class Settings:
 
 
 DEFAULTS = Settings()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Assumptions:
+    """What is taken as given before anything is measured.
+
+    Attributes:
+        space: Factors and levels.
+        noisy: Whether measurements carry noise; then equal values say nothing about gates.
+        gates: Declared equalities.
+        earlier: Earlier surfaces of the same workflow.
+        settings: Constants.
+    """
+
+    space: Space
+    noisy: bool = False
+    gates: Gates = ()
+    earlier: Earlier | None = None
+    settings: Settings = DEFAULTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -75,7 +95,7 @@ class Beliefs:
         spread: Range of the measured values, 1 if they are all equal.
     """
 
-    groups: tuple[tuple[Models, Evidence], ...]
+    groups: tuple[Group, ...]
     seen: Observations
     centre: float
     spread: float
@@ -91,71 +111,77 @@ class Beliefs:
         )
 
     def gates(self) -> dict[Gates, float]:
-        """Return the posterior probability of each kept set of gates."""
-        totals = {
-            models.gates: np.logaddexp.reduce(found.log_weight) for models, found in self.groups
-        }
+        """Return the posterior probability of each set of gates."""
+        totals: dict[Gates, float] = {}
+        for models, found in self.groups:
+            weight = float(np.logaddexp.reduce(found.log_weight))
+            totals[models.gates] = np.logaddexp(totals.get(models.gates, -np.inf), weight)
         whole = np.logaddexp.reduce(list(totals.values()))
         return {gates: float(np.exp(total - whole)) for gates, total in totals.items()}
 
 
 def believe(
-    space: Space,
-    seen: Observations,
-    rng: np.random.Generator,
-    *,
-    noisy: bool = False,
-    settings: Settings = DEFAULTS,
+    given: Assumptions, seen: Observations, rng: np.random.Generator, *, fading: bool
 ) -> Beliefs:
     """Return the plausible models after at least one observation.
 
     Args:
-        space: Factors and levels.
+        given: What is taken as given.
         seen: What was measured.
         rng: Used only where the combinations are too many to enumerate.
-        noisy: Whether measurements carry noise; then equal values say nothing about gates.
-        settings: Constants.
+        fading: Whether to consider effects that fade away from the default: better for
+            predictions, worse for purchases.
     """
     centre = float(seen.values.mean())
     spread = float(np.ptp(seen.values)) or 1.0
-    scaled = Observations(
-        rows=seen.rows, values=(seen.values - centre) / spread, repeats=seen.repeats
-    )
-    models = _relevances(space, scaled, rng, noisy, settings)
-    groups = [(models, evidence(models, scaled))]
-    if not noisy:
-        groups = _with_gates(groups[0], scaled, settings)
+    scaled = replace(seen, values=(seen.values - centre) / spread)
+    models = _relevances(given, scaled, rng)
+    plain = models, evidence(models, scaled)
+    groups = [plain]
+    if not given.noisy:
+        groups = _with_gates(plain, scaled, given.settings)
+    if fading:
+        groups += [_with_fading(group, scaled, given.settings) for group in groups]
     return Beliefs(groups=tuple(groups), seen=scaled, centre=centre, spread=spread)
 
 
-def _relevances(
-    space: Space,
-    seen: Observations,
-    rng: np.random.Generator,
-    noisy: bool,
-    settings: Settings,
-) -> Models:
-    nuggets = settings.noise_nuggets if noisy else (settings.nugget,)
+def _relevances(given: Assumptions, seen: Observations, rng: np.random.Generator) -> Models:
+    settings = given.settings
     grid = np.log(settings.correlations)
-    if len(grid) ** space.d <= settings.enumerated:
-        levels = np.array(list(product(range(len(grid)), repeat=space.d)))
-        return _models(grid, levels, nuggets)
-    levels = rng.integers(0, len(grid), (settings.sampled, space.d))
+    if len(grid) ** given.space.d <= settings.enumerated:
+        levels = np.array(list(product(range(len(grid)), repeat=given.space.d)))
+        return _models(given, levels)
+    levels = rng.integers(0, len(grid), (settings.sampled, given.space.d))
     for _ in range(settings.rounds):
-        models = _models(grid, levels, nuggets)
-        weight = evidence(models, seen).log_weight.reshape(len(nuggets), -1).max(axis=0)
-        best = levels[np.argsort(-weight)[: settings.sampled // (2 * space.d)]]
-        levels = np.unique(np.concatenate([levels, _neighbours(best, len(grid))]), axis=0)
-    return _models(grid, levels, nuggets)
+        weight = evidence(_models(given, levels), seen).log_weight
+        best = levels[np.argsort(-weight.reshape(-1, len(levels)).max(axis=0))]
+        moved = _neighbours(best[: max(1, settings.sampled // (2 * given.space.d))], len(grid))
+        levels = np.unique(np.concatenate([best[: settings.sampled], moved]), axis=0)
+    return _models(given, levels)
 
 
-def _models(grid: FloatArray, levels: IntArray, nuggets: tuple[float, ...]) -> Models:
-    count = len(levels)
-    return Models(
-        log_correlation=np.tile(grid[levels], (len(nuggets), 1)),
-        nugget=np.repeat(nuggets, count),
-        log_prior=np.zeros(count * len(nuggets)),
-        gates=(),
+def _models(given: Assumptions, levels: IntArray) -> Models:
+    """Return the models of every combination of relevance levels, nugget and trust."""
+    settings, count = given.settings, len(levels)
+    nuggets = settings.noise_nuggets if given.noisy else (settings.nugget,)
+    trusts = settings.trusts if given.earlier else (0.0,)
+    pairs = np.array(list(product(nuggets, trusts)))
+    plain = Models(
+        log_correlation=np.log(settings.correlations)[levels],
+        log_decay=np.zeros(count),
+        trust=np.zeros(count),
+        nugget=np.full(count, settings.nugget),
+        log_prior=np.zeros(count),
+        gates=given.gates,
+    )
+    log_prior = given.earlier.log_prior(plain) if given.earlier else plain.log_prior
+    every = plain.pick(np.tile(np.arange(count), len(pairs)))
+    return replace(
+        every,
+        nugget=np.repeat(pairs[:, 0], count),
+        trust=np.repeat(pairs[:, 1], count),
+        log_prior=np.tile(log_prior, len(pairs)),
+        shapes=given.earlier.shapes if given.earlier else None,
     )
 
 
@@ -170,14 +196,27 @@ def _neighbours(levels: IntArray, count: int) -> IntArray:
     return np.concatenate(found)
 
 
-def _with_gates(
-    plain: tuple[Models, Evidence], seen: Observations, settings: Settings
-) -> list[tuple[Models, Evidence]]:
+def _with_fading(group: Group, seen: Observations, settings: Settings) -> Group:
+    """Return the best models of a group with every degree of fading."""
+    models, found = group
+    best = np.argsort(-found.log_weight)[: settings.kept_models]
+    faded = models.pick(np.tile(best, len(settings.fades)))
+    per_factor = np.log(settings.fades) / models.log_correlation.shape[1]
+    faded = replace(
+        faded,
+        log_decay=np.repeat(per_factor, len(best)),
+        log_prior=faded.log_prior - settings.fade_cost * len(seen.values),
+    )
+    return faded, evidence(faded, seen)
+
+
+def _with_gates(plain: Group, seen: Observations, settings: Settings) -> list[Group]:
     """Return the plain models and those of the best sets of gates that the ties suggest."""
     models, found = plain
-    best = np.argsort(-found.log_weight)[: settings.kept_models]
-    tried: dict[Gates, tuple[Models, Evidence]] = {(): plain}
-    frontier: list[Gates] = [()]
+    best = models.pick(np.argsort(-found.log_weight)[: settings.kept_models])
+    tried: dict[Gates, Group] = {models.gates: plain}
+    frontier: list[Gates] = [models.gates]
+    ranked = frontier
     while frontier:
         grown = {
             tuple(sorted((*gates, gate)))
@@ -185,16 +224,13 @@ def _with_gates(
             for gate in candidate_gates(seen, gates, settings.tie)
         }
         for gates in sorted(grown - tried.keys()):
-            gated = Models(
-                log_correlation=models.log_correlation[best],
-                nugget=models.nugget[best],
-                log_prior=models.log_prior[best] + _gate_log_prior(gates, seen, settings),
-                gates=gates,
-            )
+            log_prior = best.log_prior + _gate_log_prior(gates, seen, settings)
+            gated = replace(best, log_prior=log_prior, gates=gates)
             tried[gates] = gated, evidence(gated, seen)
         ranked = sorted(tried, key=lambda gates: -tried[gates][1].log_weight.max())
-        frontier = [gates for gates in ranked[: settings.kept_gates] if gates in grown]
-    return [tried[gates] for gates in ranked[: settings.kept_gates]]
+        ranked = ranked[: settings.kept_gates]
+        frontier = [gates for gates in ranked if gates in grown]
+    return [tried[gates] for gates in ranked]
 
 
 def _gate_log_prior(gates: Gates, seen: Observations, settings: Settings) -> float:
@@ -220,16 +256,17 @@ def candidate_gates(seen: Observations, gates: Gates, tie: float) -> list[Gate]:
     factor = differ[first, second].argmax(axis=1)
     tied = np.abs(seen.values[first] - seen.values[second]) <= tie
     found = []
-    for i in range(rows.shape[1]):
-        pairs = np.flatnonzero(factor == i)
-        if not tied[pairs].any():
-            continue
-        backgrounds = rows[first[pairs]]
-        if tied[pairs].all() and len(pairs) > 1:
-            found.append(Gate(-1, 0, i))
-        for j in range(rows.shape[1]):
-            for level in np.unique(backgrounds[:, j]) if j != i else ():
-                inside = tied[pairs][backgrounds[:, j] == level]
-                if inside.all():
-                    found.append(Gate(j, int(level), i))
+    for i in np.unique(factor[tied]):
+        pairs = factor == i
+        found += _gates_of(int(i), rows[first[pairs]], tied[pairs])
     return [gate for gate in found if gate not in gates]
+
+
+def _gates_of(inactive: int, backgrounds: IntArray, tied: BoolArray) -> list[Gate]:
+    """Return the gates of one factor whose pairs all tie, given the background of each pair."""
+    found = [Gate(-1, 0, inactive)] if tied.all() and len(tied) > 1 else []
+    for guard in range(backgrounds.shape[1]):
+        for level in np.unique(backgrounds[:, guard]) if guard != inactive else ():
+            if tied[backgrounds[:, guard] == level].all():
+                found.append(Gate(guard, int(level), inactive))
+    return found

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 
 class Edges(NamedTuple):
@@ -36,7 +37,7 @@ class Edges(NamedTuple):
 def bits(d: int) -> IntArray:
     """Return the level of every factor in every cell, shape (2**d, d), read-only."""
     cells = np.arange(2**d)[:, None]
-    table = (cells >> np.arange(d - 1, -1, -1)) & 1
+    table: IntArray = (cells >> np.arange(d - 1, -1, -1)) & 1
     table.setflags(write=False)
     return table
 
@@ -56,7 +57,7 @@ def edges(d: int) -> Edges:
 @lru_cache
 def hamming(d: int) -> IntArray:
     """Return the number of factors in which two cells differ, shape (2**d, 2**d), read-only."""
-    distance = (bits(d)[:, None, :] != bits(d)[None, :, :]).sum(axis=2)
+    distance: IntArray = (bits(d)[:, None, :] != bits(d)[None, :, :]).sum(axis=2)
     distance.setflags(write=False)
     return distance
 

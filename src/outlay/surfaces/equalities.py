@@ -1,35 +1,45 @@
-"""Equalities between configurations that code or its author declares.
+"""Equalities between configurations: factors that change nothing while a gate is closed.
 
-A rule says that a factor changes nothing while another one is at a given level: cells that differ
-only in switched-off factors then have one value, and form a class.
+Configurations that differ only in switched-off factors have one value and form a class. Gates are
+declared by an author, registered by a benchmark, or found from exact ties.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from outlay.surfaces.cube import FloatArray, IntArray, bits
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from outlay.surfaces.space import Space
 
 
-class Rule(NamedTuple):
-    """While factor `guard` is at `level`, factor `inactive` changes nothing (by index)."""
+class Gate(NamedTuple):
+    """While factor `guard` is at `level`, factor `inactive` changes nothing (by index).
+
+    A guard of -1 stands for always.
+    """
 
     guard: int
     level: int
     inactive: int
 
 
-def representatives(d: int, rules: Sequence[Rule]) -> IntArray:
-    """Return the representative of every cell: all inactive factors at level 0, shape (2**d,)."""
-    levels = bits(d).copy()
-    for rule in rules:
-        levels[bits(d)[:, rule.guard] == rule.level, rule.inactive] = 0
-    return levels @ (2 ** np.arange(d - 1, -1, -1))
+Gates = tuple[Gate, ...]
+
+
+def effective(rows: IntArray, gates: Gates) -> IntArray:
+    """Return rows of levels with every factor that a gate makes inactive at level 0."""
+    if not gates:
+        return rows
+    levels = rows.copy()
+    for gate in gates:
+        closed = slice(None) if gate.guard < 0 else rows[:, gate.guard] == gate.level
+        levels[closed, gate.inactive] = 0
+    return levels
+
+
+def representatives(d: int, gates: Gates) -> IntArray:
+    """Return the representative of every cell of the cube, shape (2**d,)."""
+    return Space(levels=(2,) * d).cells(effective(bits(d), gates))
 
 
 def spread_to_classes(

@@ -14,7 +14,7 @@ import numpy as np
 
 from outlay.errors import InputError
 from outlay.surfaces.cube import FloatArray, IntArray, edges
-from outlay.surfaces.equalities import Rule, representatives, spread_to_classes
+from outlay.surfaces.equalities import Gates, representatives, spread_to_classes
 from outlay.surfaces.gaussian import cube_distance, fit_gaussian, next_cell
 from outlay.surfaces.ridge import design_order, features, fit_ridge
 
@@ -118,7 +118,7 @@ def published_method(
     name: str,
     d: int,
     *,
-    rules: Sequence[Rule] = (),
+    rules: Gates = (),
     seed: int = 0,
     bounds: tuple[float, float] = (-np.inf, np.inf),
 ) -> CubeMethod:

@@ -1,36 +1,31 @@
-"""A mixture of Gaussian processes with one relevance per factor and, in some, inactive factors.
+"""A mixture of Gaussian processes with one relevance per factor, and its exact posterior.
 
-Model m has the product kernel `prod_i rho_mi ** [x_i != x'_i]` on the levels that are left when
-the model's gates have set inactive factors to level 0. The level of the surface and its scale are
-integrated out, and models are weighted by their marginal likelihood.
+Model m has the kernel
+
+    (1 - trust) a(x) a(x') prod_i rho_mi ** [x_i != x'_i]  +  trust t(x) . t(x')
+
+on the levels that its gates leave active. `a(x) = decay ** (factors away from their default)` lets
+effects fade once others have worked; `t` are the standardised shapes of earlier surfaces. The
+level and the scale are integrated out, and models are weighted by marginal likelihood.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from outlay.surfaces.equalities import Gates, effective
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from outlay.surfaces.cube import FloatArray, IntArray
 
 NEGLIGIBLE = 1e-4
 SCALE_FLOOR = 1e-12
-LARGEST_AVERAGE = 96
-
-
-class Gate(NamedTuple):
-    """While factor `guard` is at `level`, factor `inactive` changes nothing (guard -1: never)."""
-
-    guard: int
-    level: int
-    inactive: int
-
-
-Gates = tuple[Gate, ...]
+LARGEST_WORK = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,19 +45,36 @@ class Observations:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Models:
-    """Candidate models, all with the same gates.
+    """Candidate models that share their gates.
 
     Attributes:
         log_correlation: Log correlation of two different levels by model and factor, (m, d) <= 0.
+        log_decay: Log of the amplitude left per factor away from its default, shape (m,) <= 0.
+        trust: Share of the prior variance that follows earlier surfaces, shape (m,), in [0, 1).
         nugget: Noise variance of one measurement relative to the scale, shape (m,).
         log_prior: Log prior weight, shape (m,).
         gates: Gates of all these models.
+        shapes: Earlier surfaces at rows of levels, (k, d) to (k, s), divided by the root of s.
     """
 
     log_correlation: FloatArray
+    log_decay: FloatArray
+    trust: FloatArray
     nugget: FloatArray
     log_prior: FloatArray
-    gates: Gates
+    gates: Gates = ()
+    shapes: Callable[[IntArray], FloatArray] | None = None
+
+    def pick(self, which: IntArray) -> Models:
+        """Return the models at the given positions."""
+        return replace(
+            self,
+            log_correlation=self.log_correlation[which],
+            log_decay=self.log_decay[which],
+            trust=self.trust[which],
+            nugget=self.nugget[which],
+            log_prior=self.log_prior[which],
+        )
 
 
 class Evidence(NamedTuple):
@@ -86,19 +98,21 @@ class Posterior(NamedTuple):
     noise: float
 
 
-def effective(rows: IntArray, gates: Gates) -> IntArray:
-    """Return the rows with every factor that a gate makes inactive at level 0."""
-    if not gates:
-        return rows
-    levels = rows.copy()
-    for gate in gates:
-        closed = slice(None) if gate.guard < 0 else rows[:, gate.guard] == gate.level
-        levels[closed, gate.inactive] = 0
-    return levels
+def kernel(models: Models, left: IntArray, right: IntArray) -> FloatArray:
+    """Return the prior covariance of rows `left` and `right` in each model, (m, a, b)."""
+    near, far = effective(left, models.gates), effective(right, models.gates)
+    found = _product_kernel(models.log_correlation, near, far)
+    if models.log_decay.any():
+        away = (near != 0).sum(axis=1)[:, None] + (far != 0).sum(axis=1)
+        found *= np.exp(models.log_decay[:, None] * np.arange(away.max() + 1))[:, away]
+    if models.shapes is not None:
+        trust = models.trust[:, None, None]
+        found = (1 - trust) * found + trust * (models.shapes(left) @ models.shapes(right).T)
+    return found
 
 
-def kernel(log_correlation: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
-    """Return the prior correlation of rows `left` and `right` in each model, (m, a, b)."""
+def _product_kernel(log_correlation: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
+    """Return `exp` of the summed log correlations, computed once per pattern of differences."""
     powers = 1 << np.arange(left.shape[1])
     place = (left[:, None, :] != right[None, :, :]) @ powers
     codes = np.arange(2 * powers[-1])
@@ -106,7 +120,13 @@ def kernel(log_correlation: FloatArray, left: IntArray, right: IntArray) -> Floa
         codes, place = np.unique(place, return_inverse=True)
         place = place.reshape(len(left), len(right))
     patterns = (codes[:, None] & powers) > 0
-    return np.exp(log_correlation @ patterns.T)[:, place]
+    found: FloatArray = np.exp(log_correlation @ patterns.T)[:, place]
+    return found
+
+
+def _gram(models: Models, seen: Observations) -> FloatArray:
+    noise = models.nugget[:, None] / seen.repeats
+    return kernel(models, seen.rows, seen.rows) + noise[:, :, None] * np.eye(len(seen.rows))
 
 
 def evidence(models: Models, seen: Observations) -> Evidence:
@@ -115,15 +135,12 @@ def evidence(models: Models, seen: Observations) -> Evidence:
     Restricted marginal likelihood with a flat prior on the level and 1/scale on the scale.
     """
     count = len(seen.values)
-    rows = effective(seen.rows, models.gates)
-    gram = kernel(models.log_correlation, rows, rows)
-    gram += (models.nugget[:, None] / seen.repeats)[:, :, None] * np.eye(count)
-    log_root, moments = _whitened_moments(gram, np.stack([seen.values, np.ones(count)]))
+    sides = np.stack([seen.values, np.ones(count)])
+    log_root, moments = _whitened_moments(_gram(models, seen), sides)
     total = moments[:, 1, 1]
     squares = np.maximum(moments[:, 0, 0] - moments[:, 0, 1] ** 2 / total, 0.0) + SCALE_FLOOR
     free = max(count - 1, 1)
-    log_likelihood = -log_root - 0.5 * np.log(total)
-    log_likelihood -= 0.5 * free * np.log(squares)
+    log_likelihood = -log_root - 0.5 * np.log(total) - 0.5 * free * np.log(squares)
     return Evidence(models.log_prior + log_likelihood, squares / free)
 
 
@@ -148,51 +165,48 @@ def average(
 ) -> Posterior:
     """Return the posterior of the `wanted` rows, averaged over the models of all groups.
 
-    Models of negligible weight are left out.
+    Models of negligible weight are left out, and the lightest ones where the work would not fit.
     """
-    log_weight = np.concatenate([found.log_weight for _, found in groups])
-    weight = np.exp(log_weight - log_weight.max())
-    smallest = max(NEGLIGIBLE, np.sort(weight)[-min(len(weight), LARGEST_AVERAGE)])
-    weight[weight < smallest] = 0.0
-    weight /= weight.sum()
+    weights = _split([found.log_weight for _, found in groups], LARGEST_WORK // len(wanted) ** 2)
     size = len(wanted)
     within, means, shares, noise = np.zeros((size, size)), [], [], 0.0
-    start = 0
-    for models, found in groups:
-        share = weight[start : start + len(found.scale)]
-        start += len(share)
+    for (models, found), share in zip(groups, weights, strict=True):
         kept = np.flatnonzero(share)
         if len(kept):
             scaled = share[kept] * found.scale[kept]
-            mean, covariance = _condition(models, kept, scaled, seen, wanted)
+            mean, covariance = _condition(models.pick(kept), scaled, seen, wanted)
             within += covariance
             means.append(mean)
             shares.append(share[kept])
             noise += float(scaled @ models.nugget[kept])
-    mean_of_models = np.concatenate(means)
-    share_of_models = np.concatenate(shares)
+    mean_of_models, share_of_models = np.concatenate(means), np.concatenate(shares)
     mean = share_of_models @ mean_of_models
     apart = mean_of_models - mean
     return Posterior(mean, within + (apart * share_of_models[:, None]).T @ apart, noise)
 
 
+def _split(log_weights: list[FloatArray], most: int) -> list[FloatArray]:
+    """Return normalised weights in the same groups, all but the `most` heaviest set to 0."""
+    joined = np.concatenate(log_weights)
+    weight = np.exp(joined - joined.max())
+    keep = min(len(weight), max(most, 8))
+    weight[weight < max(NEGLIGIBLE, np.sort(weight)[-keep])] = 0.0
+    ends = np.cumsum([len(group) for group in log_weights])[:-1]
+    return np.split(weight / weight.sum(), ends)
+
+
 def _condition(
-    models: Models, kept: IntArray, scaled: FloatArray, seen: Observations, wanted: IntArray
+    models: Models, scaled: FloatArray, seen: Observations, wanted: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return each kept model's mean (m, k), and the sum of covariances weighted by `scaled`."""
-    log_correlation = models.log_correlation[kept]
-    rows, targets = effective(seen.rows, models.gates), effective(wanted, models.gates)
-    gram = kernel(log_correlation, rows, rows)
-    gram += (models.nugget[kept, None] / seen.repeats)[:, :, None] * np.eye(len(rows))
-    precision = np.linalg.inv(gram)
-    cross = kernel(log_correlation, targets, rows)
+    """Return each model's mean (m, k), and the sum of covariances weighted by `scaled`."""
+    precision = np.linalg.inv(_gram(models, seen))
+    cross = kernel(models, wanted, seen.rows)
     gain = cross @ precision
     total = precision.sum(axis=(1, 2))
     level = (precision.sum(axis=1) @ seen.values) / total
     mean = level[:, None] + np.einsum("mkn,mn->mk", gain, seen.values - level[:, None])
     unexplained = 1.0 - gain.sum(axis=2)
-    covariance = np.tensordot(scaled, kernel(log_correlation, targets, targets), 1)
-    weighted = gain * scaled[:, None, None]
-    covariance -= np.einsum("mkn,mln->kl", weighted, cross, optimize=True)
+    covariance = np.tensordot(scaled, kernel(models, wanted, wanted), 1)
+    covariance -= np.tensordot(gain * scaled[:, None, None], cross, ((0, 2), (0, 2)))
     covariance += (unexplained * (scaled / total)[:, None]).T @ unexplained
     return mean, (covariance + covariance.T) / 2

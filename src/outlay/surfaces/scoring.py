@@ -11,6 +11,7 @@ import numpy as np
 
 from outlay.errors import InputError
 from outlay.surfaces.cube import (
+    BoolArray,
     FloatArray,
     IntArray,
     best_cell,
@@ -138,5 +139,5 @@ def _mean(values: FloatArray | list[float]) -> float:
     return fsum(values) / len(values)
 
 
-def _member(cells: IntArray, observed: Iterable[int]) -> FloatArray:
+def _member(cells: IntArray, observed: Iterable[int]) -> BoolArray:
     return np.isin(cells, np.fromiter(observed, dtype=np.int64))

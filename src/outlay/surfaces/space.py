@@ -37,7 +37,8 @@ class Space:
 
     def rows(self, cells: IntArray) -> IntArray:
         """Return the level of every factor in each cell, shape (len(cells), d)."""
-        return cells[:, None] // self._weights % np.array(self.levels)
+        found: IntArray = cells[:, None] // self._weights % np.array(self.levels)
+        return found
 
     def cells(self, rows: IntArray) -> IntArray:
         """Return the cell of each row of levels, shape (len(rows),)."""

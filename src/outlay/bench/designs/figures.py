@@ -10,9 +10,12 @@ from outlay.bench.designs.report import LEVELS
 from outlay.designs.pictures import new_figure
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from outlay.bench.designs.agreement import Agreement
     from outlay.bench.designs.report import Report, Row
     from outlay.designs.interfaces import Interface
 
@@ -69,4 +72,43 @@ def controls_figure(report: Report) -> Figure | None:
         axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("control (%)")
     figure.legend(names, loc="outside upper right", fontsize=8, frameon=False, ncols=len(names))
+    return figure
+
+
+def agreement_figure(found: Mapping[str, Agreement]) -> Figure:
+    """Return the rank correlations of each judge, pooled and within scenarios."""
+    figure = new_figure(6.4, 1.2 + 0.45 * len(found))
+    axes = figure.subplots()
+    for place, (name, one) in enumerate(found.items()):
+        for interval, shift, colour, label in (
+            (one.pooled, -0.13, "#1f4e79", "pooled over actions"),
+            (one.within, 0.13, "#d98032", "mean within scenarios"),
+        ):
+            if np.isfinite(interval).all():
+                spread = [[interval.value - interval.low], [interval.high - interval.value]]
+                axes.errorbar(
+                    interval.value,
+                    place + shift,
+                    xerr=np.maximum(spread, 0),
+                    fmt="o",
+                    color=colour,
+                    markersize=4,
+                    capsize=2,
+                    label=label,
+                )
+        axes.text(-1.04, place, name, ha="right", va="center", fontsize=9)
+    axes.axvline(0, color="#888888", linewidth=0.6)
+    axes.set(xlim=(-1, 1.03), yticks=[], xlabel="Spearman correlation with information per cost")
+    axes.invert_yaxis()
+    handles, labels = axes.get_legend_handles_labels()
+    unique = dict(zip(labels, handles, strict=True))
+    figure.legend(
+        unique.values(),
+        unique.keys(),
+        loc="outside upper right",
+        ncols=2,
+        fontsize=8,
+        frameon=False,
+    )
+    axes.spines[["top", "right", "left"]].set_visible(False)
     return figure

@@ -32,6 +32,26 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _contrasts("Prompting strategies against L3, one Holm family", report.strategies)
     yield from _intervals("Relative increase from L1 to L3 (%)", report.increases)
     yield from _intervals("Share of the L1-to-L3 gain kept (%)", report.retained)
+    yield from _answers(report)
+    yield from _table(
+        "Policies without a model (%)",
+        ("policy", "mean"),
+        ((name, f"{score:.2f}") for name, score in report.policies.items()),
+    )
+    yield from _table(
+        "Charges",
+        ("setting", "tokens in", "cached", "tokens out", "USD"),
+        (
+            (name, str(c.tokens_in), str(c.tokens_cached), str(c.tokens_out), f"{c.usd:.4f}")
+            for name, c in report.charges.items()
+        ),
+    )
+    if report.problems:
+        yield "## Invalid answers\n"
+        yield from (f"- {_safe(problem)}" for problem in report.problems)
+
+
+def _answers(report: Report) -> Iterator[str]:
     yield from _table(
         "Quality of the answers",
         ("setting", "interface", "answers", "parsed", "all readings feasible", "feasible share"),
@@ -70,22 +90,6 @@ def _lines(report: Report) -> Iterator[str]:
             if row.gaps is not None
         ),
     )
-    yield from _table(
-        "Policies without a model (%)",
-        ("policy", "mean"),
-        ((name, f"{score:.2f}") for name, score in report.policies.items()),
-    )
-    yield from _table(
-        "Charges",
-        ("setting", "tokens in", "cached", "tokens out", "USD"),
-        (
-            (name, str(c.tokens_in), str(c.tokens_cached), str(c.tokens_out), f"{c.usd:.4f}")
-            for name, c in report.charges.items()
-        ),
-    )
-    if report.problems:
-        yield "## Invalid answers\n"
-        yield from (f"- {_safe(problem)}" for problem in report.problems)
 
 
 def _contrasts(title: str, contrasts: tuple[Contrast, ...]) -> Iterator[str]:

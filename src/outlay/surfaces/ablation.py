@@ -1,0 +1,331 @@
+"""`outlay.ablate`: what did what, from a few measurements; and the same as ask and tell."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from outlay.errors import BudgetError, InputError, NothingUsableError, bad_value
+from outlay.surfaces.beliefs import Assumptions
+from outlay.surfaces.earlier import standardise
+from outlay.surfaces.factors import Config, Inactive, Level, read_factors
+from outlay.surfaces.measurements import (
+    Measurement,
+    failures,
+    metric_name,
+    observations,
+    read_metrics,
+)
+from outlay.surfaces.proposal import propose
+from outlay.surfaces.surface import Direction, Suggestion, Surface, why
+from outlay.task import Budget
+
+Program = Callable[[Config], float | Mapping[str, float]]
+
+
+class Ablation:
+    """Ask what to measure, tell what came out; the surface is there at any time.
+
+    Budget counts every measurement, the two starting points included: all factors at their first
+    level, and all at their last.
+
+    Example:
+        >>> ablation = Ablation(["cache", "index"], budget=4)
+        >>> while ablation.remaining:
+        ...     for suggestion in ablation.ask():
+        ...         config = suggestion.config
+        ...         ablation.tell(config, 1.0 + 2.0 * config["cache"])
+        >>> round(ablation.surface().predict({"cache": True}).mean, 6)
+        3.0
+    """
+
+    def __init__(
+        self,
+        factors: Sequence[str] | Mapping[str, Sequence[Level]],
+        *,
+        budget: int | Budget,
+        direction: Direction | None = None,
+        metric: str | None = None,
+        noisy: bool = False,
+        equalities: Sequence[Inactive] = (),
+        prior: Surface | Sequence[Surface] = (),
+        cost: Callable[[Config], float] | None = None,
+        seed: int = 0,
+    ) -> None:
+        """Set up an ablation; nothing is measured yet.
+
+        Args:
+            factors: Names of switches, or names with their levels, the default first.
+            budget: Number of measurements, or limits of which `attempts` counts measurements.
+            direction: Which way the metric is better; needed by `Surface.best` only.
+            metric: Which of several metrics to learn about.
+            noisy: Whether repeating a measurement gives another value. Repeats are then bought
+                where they tell most, and count in the budget.
+            equalities: Options known to change nothing while another is at some level.
+            prior: Earlier surfaces of the same workflow, over other data.
+            cost: US dollars of one measurement; purchases then weigh what they tell by it.
+            seed: Seed of the samples that large spaces need.
+
+        Raises:
+            InputError: If factors, budget, direction or equalities are wrong.
+        """
+        self.factors = read_factors(factors)
+        self.budget = _read_budget(budget, self.factors.space.size, noisy, cost)
+        if direction not in (None, "maximize", "minimize"):
+            raise bad_value("ablate", "direction", direction, "maximize or minimize")
+        self.direction, self.metric, self.noisy = direction, metric, noisy
+        self.equalities, self.cost, self.seed = tuple(equalities), cost, seed
+        surfaces = (prior,) if isinstance(prior, Surface) else tuple(prior)
+        self._earlier = [surface.values_over(self.factors) for surface in surfaces]
+        self._given = Assumptions(
+            space=self.factors.space,
+            noisy=noisy,
+            gates=self.factors.gates(self.equalities),
+            earlier=standardise(self.factors.space, self._earlier),
+        )
+        self.measurements: list[Measurement] = []
+        self._asked: list[int] = []
+
+    @property
+    def remaining(self) -> int:
+        """Measurements that may still be asked for; 0 once any limit is reached."""
+        limits = self.budget
+        seconds = sum(taken.seconds for taken in self.measurements)
+        if limits.seconds is not None and seconds >= limits.seconds:
+            return 0
+        left = self.factors.space.size if limits.attempts is None else limits.attempts
+        if limits.usd is not None and self.cost is not None:
+            cheapest = min((self._price(cell) for cell in self._open_sample()), default=0.0)
+            if self._usd_left() < cheapest:
+                return 0
+        return max(0, left - len(self.measurements) - len(self._asked))
+
+    def ask(self, k: int = 1) -> list[Suggestion]:
+        """Return up to `k` configurations to measure now; each must be told or failed.
+
+        Fewer come back when nothing is left that would tell more.
+
+        Raises:
+            InputError: If `k` is below 1.
+            BudgetError: If `k` measurements are more than the budget still allows; none is asked.
+        """
+        if k < 1:
+            raise bad_value("ask", "k", k, "at least 1")
+        if k > self.remaining:
+            raise BudgetError(f"ask: {k} measurements exceed the {self.remaining} that remain")
+        done = [taken for taken in self.measurements if not taken.reason]
+        name = metric_name(done, self.metric)
+        blocked = [*self._asked, *failures(self.factors, self.measurements)]
+        found = propose(
+            self._given,
+            observations(self.factors, done, name),
+            blocked,
+            k,
+            np.random.default_rng([self.seed, len(self.measurements), len(self._asked)]),
+            self._price if self.cost is not None else None,
+        )
+        affordable = self._affordable([proposal.cell for proposal in found])
+        self._asked += [proposal.cell for proposal in found[:affordable]]
+        return [
+            Suggestion(config=self.factors.config(proposal.cell), reason=why(proposal))
+            for proposal in found[:affordable]
+        ]
+
+    def tell(
+        self,
+        config: Mapping[str, Level],
+        value: float | Mapping[str, float],
+        *,
+        seconds: float = 0.0,
+        usd: float | None = None,
+    ) -> None:
+        """Record what a measurement gave: a number, or metrics by name.
+
+        A configuration that was not asked for is welcome, and counts in the budget.
+
+        Raises:
+            InputError: If factor, level or value are wrong (report a failed run with `fail`).
+            BudgetError: If the budget is spent.
+        """
+        self._record(config, read_metrics(value), "", seconds, usd)
+
+    def fail(
+        self,
+        config: Mapping[str, Level],
+        reason: str,
+        *,
+        seconds: float = 0.0,
+        usd: float | None = None,
+    ) -> None:
+        """Record that a measurement failed, and why; it counts in the budget."""
+        self._record(config, {}, reason or "failed", seconds, usd)
+
+    def surface(self) -> Surface:
+        """Return what is known by now."""
+        return Surface(
+            self.factors,
+            self.measurements,
+            metric=self.metric,
+            direction=self.direction,
+            noisy=self.noisy,
+            equalities=self.equalities,
+            earlier=self._earlier,
+            seed=self.seed,
+        )
+
+    def _record(
+        self,
+        config: Mapping[str, Level],
+        metrics: dict[str, float],
+        reason: str,
+        seconds: float,
+        usd: float | None,
+    ) -> None:
+        cell = self.factors.cell(config)
+        if cell in self._asked:
+            self._asked.remove(cell)
+        elif not self.remaining:
+            raise BudgetError("tell: the budget is spent, so this measurement was not recorded")
+        self.measurements.append(
+            Measurement(
+                config=self.factors.config(cell),
+                metrics=metrics,
+                reason=reason,
+                seconds=seconds,
+                usd=self._price(cell) if usd is None else usd,
+            )
+        )
+
+    def _price(self, cell: int) -> float:
+        return 0.0 if self.cost is None else float(self.cost(self.factors.config(cell)))
+
+    def _usd_left(self) -> float:
+        spent = sum(taken.usd for taken in self.measurements) + sum(map(self._price, self._asked))
+        return float("inf") if self.budget.usd is None else self.budget.usd - spent
+
+    def _affordable(self, cells: list[int]) -> int:
+        """Return how many of the cells, in order, the money still pays for."""
+        total = np.cumsum([self._price(cell) for cell in cells])
+        return int((total <= self._usd_left() + 1e-12).sum())
+
+    def _open_sample(self) -> list[int]:
+        """Return cells whose price says whether anything is affordable."""
+        done = {self.factors.cell(taken.config) for taken in self.measurements}
+        size = min(self.factors.space.size, 1024)
+        return [cell for cell in range(size) if cell not in done or self.noisy]
+
+
+def ablate(
+    fn: Program,
+    factors: Sequence[str] | Mapping[str, Sequence[Level]],
+    budget: int | Budget,
+    *,
+    direction: Direction | None = None,
+    metric: str | None = None,
+    noisy: bool = False,
+    equalities: Sequence[Inactive] = (),
+    prior: Surface | Sequence[Surface] = (),
+    cost: Callable[[Config], float] | None = None,
+    save: str | Path | None = None,
+    seed: int = 0,
+    clock: Callable[[], float] = time.monotonic,
+) -> Surface:
+    """Return the response surface of `fn` over all settings of `factors`, from a few calls.
+
+    `fn` is called with one configuration at a time (factor name to level) and returns a number or
+    metrics by name. If it raises, or returns something that is not finite, that measurement has
+    failed: it counts in the budget, its configuration is marked, and the run goes on.
+
+    Args:
+        fn: The program.
+        factors: Names of switches (off and on), or names with their levels, the default first.
+        budget: Number of calls; or `Budget` with `attempts` (calls), `seconds` or `usd`.
+        direction: Which way the metric is better; needed by `Surface.best` only.
+        metric: Which of several metrics to learn about.
+        noisy: Whether repeating a call gives another value; repeats are then bought where they
+            tell most.
+        equalities: Options known to change nothing while another is at some level.
+        prior: Earlier surfaces of the same workflow, over other data.
+        cost: US dollars of one call; purchases then weigh what they tell by it.
+        save: File that is written after every call. If it exists, the run continues from it.
+        seed: Seed of the samples that large spaces need.
+        clock: Seconds, for the budget.
+
+    Raises:
+        InputError: If an argument is wrong; nothing has been called then, except for `metric`,
+            which can only be checked against what the first call returned.
+        NothingUsableError: If every call failed.
+
+    Example:
+        >>> surface = ablate(lambda c: c["a"] + 2 * c["b"], factors=["a", "b"], budget=4)
+        >>> surface.effects().effect.tolist()
+        [1.0, 2.0]
+    """
+    ablation = Ablation(
+        factors,
+        budget=budget,
+        direction=direction,
+        metric=metric,
+        noisy=noisy,
+        equalities=equalities,
+        prior=prior,
+        cost=cost,
+        seed=seed,
+    )
+    if save is not None and Path(save).exists():
+        _continue(ablation, save)
+    while ablation.remaining:
+        asked = ablation.ask()
+        if not asked:
+            break
+        _measure(ablation, fn, asked[0].config, clock)
+        if save is not None:
+            ablation.surface().save(save)
+        metric_name([taken for taken in ablation.measurements if not taken.reason], metric)
+    if all(taken.reason for taken in ablation.measurements):
+        reasons = {taken.reason for taken in ablation.measurements}
+        raise NothingUsableError(f"ablate: every measurement failed: {'; '.join(sorted(reasons))}")
+    return ablation.surface()
+
+
+def _measure(ablation: Ablation, fn: Program, config: Config, clock: Callable[[], float]) -> None:
+    """Call the program once and record what came of it; an interrupt records nothing."""
+    start = clock()
+    try:
+        metrics = read_metrics(fn(dict(config)))
+    except InputError as error:
+        ablation.fail(config, str(error), seconds=clock() - start)
+    except Exception as error:
+        # Whatever the program raises is a finding about this configuration, not about the run.
+        ablation.fail(config, f"{type(error).__name__}: {error}", seconds=clock() - start)
+    else:
+        ablation.tell(config, metrics, seconds=clock() - start)
+
+
+def _continue(ablation: Ablation, path: str | Path) -> None:
+    earlier = Surface.load(path)
+    if earlier.factors != ablation.factors:
+        raise InputError(f"{path}: holds other factors; name another file to save to")
+    ablation.measurements = list(earlier.measurements)
+
+
+def _read_budget(
+    budget: int | Budget, size: int, noisy: bool, cost: Callable[[Config], float] | None
+) -> Budget:
+    if isinstance(budget, bool) or not isinstance(budget, int | Budget):
+        raise bad_value("ablate", "budget", budget, "a number of measurements, or a Budget")
+    limits = Budget(attempts=budget) if isinstance(budget, int) else budget
+    if limits.tokens is not None:
+        raise bad_value("ablate", "budget.tokens", limits.tokens, "attempts, seconds or usd")
+    if limits.attempts is None and limits.seconds is None and limits.usd is None:
+        raise InputError("budget: found no limit, allowed: attempts, seconds or usd")
+    if limits.attempts is not None and limits.attempts < 1:
+        raise bad_value("ablate", "budget", limits.attempts, "at least 1")
+    if limits.attempts is not None and limits.attempts > size and not noisy:
+        raise bad_value("ablate", "budget", limits.attempts, f"at most {size}: all configurations")
+    if limits.usd is not None and cost is None:
+        raise InputError("cost: found none, allowed: a function, as the budget is in usd")
+    return limits

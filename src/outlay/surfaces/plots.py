@@ -1,0 +1,136 @@
+"""Pictures of a surface, with matplotlib: effects, interactions, and the surface as tiles."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from outlay.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from outlay.surfaces.cube import BoolArray, FloatArray
+    from outlay.surfaces.surface import Surface
+
+LARGEST_TILES = 1024
+POSITIVE, NEGATIVE, NEUTRAL = "#1b6ca8", "#b5442d", "#8a8a8a"
+
+
+def plot_effects(surface: Surface) -> Figure:
+    """Return average effects with 90 % intervals, over the effects in each background as dots."""
+    average = surface.effects("average")
+    conditional = surface.effects("conditional")
+    figure = Figure(figsize=(7, 1.2 + 0.5 * len(average)), layout="constrained")
+    axes = figure.add_subplot()
+    axes.axvline(0, color=NEUTRAL, linewidth=0.8)
+    for place, row in enumerate(average.itertuples()):
+        here = conditional[(conditional.factor == row.factor) & (conditional.level == row.level)]
+        _dots(axes, place, here.effect.to_numpy(), here.measured.to_numpy(dtype=bool))
+        reach = [[row.effect - row.effect_low], [row.effect_high - row.effect]]
+        axes.errorbar(row.effect, place, xerr=reach, fmt="s", color="black", capsize=4, zorder=3)
+    axes.set_yticks(range(len(average)), [_label(row) for row in average.itertuples()])
+    axes.invert_yaxis()
+    axes.set_xlabel(f"change of {surface.metric}")
+    axes.set_title("What each factor does: average (square, 90 %) and each background (dots)")
+    return figure
+
+
+def _dots(axes: Axes, place: int, effects: FloatArray, measured: BoolArray) -> None:
+    """Draw conditional effects: filled where both ends are measured, hollow where predicted."""
+    jitter = np.linspace(-0.25, 0.25, len(effects)) if len(effects) > 1 else np.zeros(1)
+    colours = [POSITIVE if effect >= 0 else NEGATIVE for effect in effects]
+    filled = [c if known else "none" for c, known in zip(colours, measured, strict=True)]
+    axes.scatter(
+        effects, place + jitter, s=14, facecolors=filled, edgecolors=colours, linewidths=0.8
+    )
+
+
+def plot_interactions(surface: Surface) -> Figure:
+    """Return the mean interaction of every two factors as a heat map, strongest level pair each.
+
+    A star marks an interval that leaves out 0.
+    """
+    names = surface.factors.names
+    table = surface.interactions()
+    values = np.full((len(names), len(names)), np.nan)
+    sure = np.zeros(values.shape, dtype=bool)
+    for row in table.itertuples():
+        i, j = names.index(row.first), names.index(row.second)
+        if np.isnan(values[i, j]) or abs(row.interaction) > abs(values[i, j]):
+            values[i, j] = values[j, i] = row.interaction
+            sure[i, j] = sure[j, i] = row.low > 0 or row.high < 0
+    reach = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
+    side = 2.2 + 0.7 * len(names)
+    figure = Figure(figsize=(side + 1, side), layout="constrained")
+    axes = figure.add_subplot()
+    picture = axes.imshow(values, cmap="RdBu", vmin=-reach, vmax=reach)
+    for i, j in zip(*np.nonzero(~np.isnan(values)), strict=True):
+        text = f"{values[i, j]:.2g}" + ("*" if sure[i, j] else "")
+        dark = abs(values[i, j]) > 0.6 * reach
+        axes.text(j, i, text, ha="center", va="center", color="white" if dark else "black")
+    axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
+    axes.set_yticks(range(len(names)), names)
+    axes.set_title("Interactions (* 90 % interval leaves out 0)")
+    figure.colorbar(picture, ax=axes, label=f"second difference of {surface.metric}")
+    return figure
+
+
+def plot_surface(surface: Surface) -> Figure:
+    """Return every configuration as a tile: the first factors down, the others across.
+
+    A dot marks a measured configuration, a cross a failed one.
+
+    Raises:
+        InputError: If there are more than 1,024 configurations.
+    """
+    size = surface.factors.space.size
+    if size > LARGEST_TILES:
+        raise InputError(f"plot surface: found {size} configurations, allowed: {LARGEST_TILES}")
+    table = surface.table()
+    down = (surface.factors.space.d + 1) // 2
+    shape = (prod(surface.factors.space.levels[:down]), -1)
+    values = table["mean"].to_numpy().reshape(shape)
+    figure = Figure(
+        figsize=(2.5 + 0.55 * values.shape[1], 2 + 0.45 * values.shape[0]), layout="constrained"
+    )
+    axes = figure.add_subplot()
+    picture = axes.imshow(values, cmap="viridis", aspect="auto")
+    for column, marker in (("measured", "o"), ("failed", "x")):
+        marked = (table[column].to_numpy() != "") & (table[column].to_numpy() != False)  # noqa: E712
+        y, x = np.nonzero(marked.reshape(shape))
+        axes.scatter(x, y, marker=marker, s=30, c="white", edgecolors=None, linewidths=1.5)
+    names = surface.factors.names
+    axes.set_yticks(range(values.shape[0]), _ticks(surface, range(down), values.shape[0], 0))
+    axes.set_xticks(
+        range(values.shape[1]), _ticks(surface, range(down, len(names)), values.shape[1], 1)
+    )
+    axes.tick_params(axis="x", rotation=90)
+    axes.set_ylabel(", ".join(names[:down]))
+    axes.set_xlabel(", ".join(names[down:]))
+    axes.set_title("Predicted value of every configuration (dot: measured, cross: failed)")
+    figure.colorbar(picture, ax=axes, label=surface.metric)
+    return figure
+
+
+def _ticks(surface: Surface, factors: range, count: int, axis: int) -> list[str]:
+    """Return the levels of some factors along one side of the tiles."""
+    down = (surface.factors.space.d + 1) // 2
+    step = prod(surface.factors.space.levels[down:]) if axis == 0 else 1
+    labels = []
+    for place in range(count):
+        config = list(surface.factors.config(place * step).values())
+        labels.append(" ".join(_short(config[factor]) for factor in factors))
+    return labels
+
+
+def _label(row: object) -> str:
+    factor, level = getattr(row, "factor"), getattr(row, "level")  # noqa: B009
+    return str(factor) if level is True else f"{factor} = {level}"
+
+
+def _short(level: object) -> str:
+    return str(int(level)) if isinstance(level, bool) else str(level)

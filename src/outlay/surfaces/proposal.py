@@ -1,0 +1,152 @@
+"""Proposes what to measure next, in spaces of any size.
+
+Where the cells are too many to list, candidates and effects are sampled: the neighbours of what is
+known, and random configurations.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from outlay.surfaces.beliefs import Assumptions, Beliefs, believe
+from outlay.surfaces.purchase import remaining_uncertainty, smallest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from outlay.surfaces.cube import Edges, FloatArray, IntArray
+    from outlay.surfaces.mixture import Observations
+    from outlay.surfaces.space import Space
+
+LISTED = 256
+SAMPLED_CANDIDATES = 64
+SAMPLED_BACKGROUNDS = 16
+
+
+class Proposal(NamedTuple):
+    """A cell to measure, and the share of the effects' summed uncertainty that it would remove."""
+
+    cell: int
+    gain: float
+
+
+class Workspace(NamedTuple):
+    """The cells in view, and the effects and candidates by their position among them."""
+
+    cells: IntArray
+    low: IntArray
+    high: IntArray
+    candidates: IntArray
+
+
+def propose(
+    given: Assumptions,
+    seen: Observations,
+    blocked: Sequence[int],
+    count: int,
+    rng: np.random.Generator,
+    price: Callable[[int], float] | None = None,
+) -> list[Proposal]:
+    """Return up to `count` cells that together leave the effects least uncertain, best first.
+
+    Args:
+        given: What is taken as given.
+        seen: What was measured.
+        blocked: Cells that must not be proposed (failed, or in flight).
+        count: Number of proposals.
+        rng: Used only where the space is too large to list.
+        price: Cost of a cell; the gain per cost is then what counts.
+    """
+    space = given.space
+    known = [int(cell) for cell in space.cells(seen.rows)] if len(seen.values) else []
+    started = [cell for cell in dict.fromkeys(space.anchors) if cell not in {*known, *blocked}]
+    if started:
+        return [Proposal(cell, float("nan")) for cell in started[:count]]
+    if not known:
+        fresh = _fresh(space, blocked, rng)
+        return [] if fresh is None else [Proposal(fresh, float("nan"))]
+    view = workspace(space, known, {*blocked} if given.noisy else {*blocked, *known}, rng)
+    if not len(view.candidates):
+        return []
+    beliefs = believe(given, seen, rng, fading=False)
+    return _greedy(space, beliefs, view, count, price, given.noisy)
+
+
+def _greedy(
+    space: Space,
+    beliefs: Beliefs,
+    view: Workspace,
+    count: int,
+    price: Callable[[int], float] | None,
+    noisy: bool,
+) -> list[Proposal]:
+    """Return proposals one after the other, each given that those before it are measured.
+
+    A measurement changes the covariance in a way that does not depend on its value.
+    """
+    found = beliefs.posterior(space.rows(view.cells))
+    covariance, candidates = found.covariance.copy(), view.candidates
+    chosen: list[Proposal] = []
+    for _ in range(min(count, len(candidates))):
+        before = _uncertainty(covariance, view)
+        remaining = remaining_uncertainty(covariance, found.noise, view.low, view.high, candidates)
+        worth = remaining - before
+        if price is not None:
+            worth = worth / np.array([price(int(view.cells[place])) for place in candidates])
+        best = smallest(worth)
+        place = int(candidates[best])
+        gain = 1 - float(remaining[best]) / before if before > 0 else 0.0
+        chosen.append(Proposal(int(view.cells[place]), gain))
+        column = covariance[:, place]
+        covariance -= np.outer(column, column) / max(column[place] + found.noise, 1e-300)
+        if not noisy:
+            candidates = np.delete(candidates, best)
+    return chosen
+
+
+def _uncertainty(covariance: FloatArray, view: Workspace) -> float:
+    own = np.diagonal(covariance)
+    variance = own[view.high] + own[view.low] - 2 * covariance[view.high, view.low]
+    return float(np.sqrt(np.maximum(variance, 0.0)).sum())
+
+
+def workspace(
+    space: Space, known: Sequence[int], excluded: set[int], rng: np.random.Generator
+) -> Workspace:
+    """Return the cells, effects and candidates that a choice looks at."""
+    if space.size <= LISTED:
+        backgrounds = np.arange(space.size)
+        candidates = np.setdiff1d(backgrounds, list(excluded))
+    else:
+        near = neighbours(space, known)
+        some = np.unique(np.concatenate([near, rng.integers(0, space.size, len(near))]))
+        some = np.setdiff1d(some, list(excluded))
+        candidates = rng.permutation(some)[:SAMPLED_CANDIDATES]
+        candidates.sort()
+        backgrounds = rng.integers(0, space.size, SAMPLED_BACKGROUNDS)
+    pairs: Edges = space.effects_at(backgrounds)
+    cells = np.unique(np.concatenate([pairs.low, pairs.high, candidates]))
+    return Workspace(cells, *(np.searchsorted(cells, part) for part in (*pairs[:2], candidates)))
+
+
+def neighbours(space: Space, cells: Sequence[int]) -> IntArray:
+    """Return all cells that differ from one of `cells` in one factor, and those cells."""
+    rows = space.rows(np.array(cells))
+    found = [rows]
+    for i, count in enumerate(space.levels):
+        for step in range(1, count):
+            moved = rows.copy()
+            moved[:, i] = (moved[:, i] + step) % count
+            found.append(moved)
+    return np.unique(space.cells(np.concatenate(found)))
+
+
+def _fresh(space: Space, blocked: Sequence[int], rng: np.random.Generator) -> int | None:
+    """Return a cell that is not blocked, for runs in which everything has failed so far."""
+    if space.size <= LISTED:
+        open_cells = np.setdiff1d(np.arange(space.size), list(blocked))
+    else:
+        open_cells = np.setdiff1d(rng.integers(0, space.size, LISTED), list(blocked))
+    return int(rng.choice(open_cells)) if len(open_cells) else None

@@ -1,0 +1,116 @@
+"""Numbers with intervals read from beliefs: cells, conditional effects and weighted sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from outlay.surfaces.intervals import Typical, half_width, typical_share
+
+if TYPE_CHECKING:
+    from outlay.surfaces.beliefs import Beliefs
+    from outlay.surfaces.cube import BoolArray, Edges, FloatArray, IntArray
+    from outlay.surfaces.space import Space
+
+CHUNK = 128
+
+
+class Reading(NamedTuple):
+    """Means, half-widths of 90 % intervals, and whether each rests on measurements alone."""
+
+    mean: FloatArray
+    width: FloatArray
+    measured: BoolArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Readout:
+    """Reads beliefs about a space; measured values stand as they are unless they are noisy.
+
+    Attributes:
+        space: Factors and levels.
+        beliefs: Plausible models.
+        exact: Measured value by cell.
+        noisy: Whether measured values carry noise.
+        seed: Seed of the sample that sets the typical variance of a large space.
+    """
+
+    space: Space
+    beliefs: Beliefs
+    exact: dict[int, float]
+    noisy: bool
+    seed: int
+
+    def cells(self, cells: IntArray) -> Reading:
+        """Return the value of each cell."""
+        means, variances = [], []
+        for start in range(0, len(cells), CHUNK):
+            found = self.beliefs.posterior(self.space.rows(cells[start : start + CHUNK]))
+            means.append(found.mean)
+            variances.append(np.diagonal(found.covariance))
+        mean, measured = np.concatenate(means), np.isin(cells, list(self.exact))
+        width = half_width(np.concatenate(variances), self.added.cell)
+        if not self.noisy:
+            mean = self._with_measured(cells, mean)
+            width = np.where(measured, 0.0, width)
+        return Reading(mean, width, measured)
+
+    def effects(self, pairs: Edges) -> Reading:
+        """Return each conditional effect."""
+        means, variances, half = [], [], CHUNK // 2
+        for start in range(0, len(pairs.low), half):
+            ends = np.concatenate([part[start : start + half] for part in pairs[:2]])
+            found, count = self.beliefs.posterior(self.space.rows(ends)), len(ends) // 2
+            mean = found.mean if self.noisy else self._with_measured(ends, found.mean)
+            means.append(mean[count:] - mean[:count])
+            place = np.arange(count)
+            variances.append(_difference_variance(found.covariance, place, place + count))
+        known = list(self.exact)
+        measured = np.isin(pairs.low, known) & np.isin(pairs.high, known)
+        width = half_width(np.concatenate(variances), self.added.effect)
+        if not self.noisy:
+            width = np.where(measured, 0.0, width)
+        return Reading(np.concatenate(means), width, measured)
+
+    def weighted_sum(self, parts: list[tuple[float, IntArray]]) -> tuple[float, float]:
+        """Return mean and half-width of the sum of weight times mean over each part's cells."""
+        everything = np.concatenate([at for _, at in parts])
+        share = np.concatenate([np.full(len(at), weight / len(at)) for weight, at in parts])
+        cells, back = np.unique(everything, return_inverse=True)
+        weights = np.bincount(back, share, len(cells))
+        found = self.beliefs.posterior(self.space.rows(cells))
+        mean = found.mean if self.noisy else self._with_measured(cells, found.mean)
+        variance = np.array([weights @ found.covariance @ weights])
+        return float(weights @ mean), float(half_width(variance)[0])
+
+    @cached_property
+    def added(self) -> Typical:
+        """Variance added to each open cell and effect (see `intervals.py`)."""
+        backgrounds = np.arange(self.space.size)
+        if self.space.size > CHUNK:
+            count = max(2, CHUNK // (2 * self.space.d))
+            backgrounds = np.random.default_rng(self.seed).integers(0, self.space.size, count)
+        pairs = self.space.effects_at(backgrounds)
+        cells = np.unique(np.concatenate(pairs[:2]))
+        low, high = np.searchsorted(cells, pairs.low), np.searchsorted(cells, pairs.high)
+        covariance = self.beliefs.posterior(self.space.rows(cells)).covariance
+        known = (
+            np.zeros(len(cells), dtype=bool) if self.noisy else np.isin(cells, list(self.exact))
+        )
+        effect = _difference_variance(covariance, low, high)[~(known[low] & known[high])]
+        cell = np.diagonal(covariance)[~known]
+        share = typical_share(len(self.exact))
+        return Typical(*(share * float(p.mean()) if len(p) else 0.0 for p in (cell, effect)))
+
+    def _with_measured(self, cells: IntArray, mean: FloatArray) -> FloatArray:
+        return np.array(
+            [self.exact.get(cell, m) for cell, m in zip(cells.tolist(), mean, strict=True)]
+        )
+
+
+def _difference_variance(covariance: FloatArray, low: IntArray, high: IntArray) -> FloatArray:
+    own = np.diagonal(covariance)
+    return np.maximum(own[low] + own[high] - 2 * covariance[low, high], 0.0)

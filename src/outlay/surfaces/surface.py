@@ -1,0 +1,394 @@
+"""The response surface as far as it is known: predictions, effects, the best configuration."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import combinations, product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from outlay.errors import InputError, NothingUsableError, bad_value
+from outlay.surfaces.beliefs import Assumptions, Beliefs, believe
+from outlay.surfaces.earlier import standardise
+from outlay.surfaces.factors import Config, Factors, Inactive, Level, read_factors
+from outlay.surfaces.measurements import Measurement, failures, metric_name, observations
+from outlay.surfaces.proposal import Proposal, neighbours, propose
+from outlay.surfaces.readout import CHUNK, Reading, Readout
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from outlay.surfaces.cube import FloatArray, IntArray
+
+FORMAT = 1
+LISTED = 4096
+BACKGROUNDS = 64
+DRAWS = 2000
+
+Direction = Literal["maximize", "minimize"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A value with its 90 % interval; `measured` when it is a measurement itself."""
+
+    mean: float
+    low: float
+    high: float
+    measured: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Best:
+    """The configuration with the best predicted value.
+
+    Attributes:
+        config: The configuration.
+        estimate: Its value.
+        probability: Posterior probability that it is the best of those considered.
+    """
+
+    config: Config
+    estimate: Estimate
+    probability: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """What to measure next, and why."""
+
+    config: Config
+    reason: str
+
+
+class Surface:
+    """What is known about the value of every configuration, with 90 % intervals.
+
+    Made by `outlay.ablate` or `Ablation.surface`. In spaces of more than 4,096 configurations,
+    tables cover the measured configurations and their neighbours, and averages a sample.
+    """
+
+    def __init__(
+        self,
+        factors: Factors,
+        measurements: Sequence[Measurement],
+        *,
+        metric: str | None = None,
+        direction: Direction | None = None,
+        noisy: bool = False,
+        equalities: Sequence[Inactive] = (),
+        earlier: Sequence[FloatArray] = (),
+        seed: int = 0,
+    ) -> None:
+        """Set up a surface; see `outlay.ablate` for the arguments.
+
+        `earlier` holds values of earlier surfaces by cell.
+        """
+        self.factors = factors
+        self.measurements = tuple(measurements)
+        self.metric = metric_name(self.measurements, metric)
+        self.direction = direction
+        self.noisy = noisy
+        self.equalities = tuple(equalities)
+        self.earlier = tuple(earlier)
+        self.seed = seed
+        self._seen = observations(factors, self.measurements, self.metric)
+
+    def predict(self, config: Mapping[str, Level]) -> Estimate:
+        """Return the value of a configuration; factors not named are at their default.
+
+        Raises:
+            InputError: If a factor or level is unknown.
+            NothingUsableError: If nothing has been measured successfully.
+        """
+        return _estimate(self.readout.cells(np.array([self.factors.cell(config)])), 0)
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per configuration: levels, mean, low, high, measured, repeats, failed."""
+        import pandas as pd
+
+        cells = self._cells()
+        found = self.readout.cells(cells)
+        repeats = dict(zip(self.readout.exact, self._seen.repeats.tolist(), strict=True))
+        failed = failures(self.factors, self.measurements)
+        rows = [
+            self.factors.config(cell)
+            | asdict(_estimate(found, place))
+            | {"repeats": repeats.get(cell, 0), "failed": failed.get(cell, "")}
+            for place, cell in enumerate(cells.tolist())
+        ]
+        return pd.DataFrame(rows)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return `table()`."""
+        return self.table()
+
+    def effects(self, kind: Literal["average", "conditional"] = "average") -> pd.DataFrame:
+        """Return what each level does against its factor's default.
+
+        Columns are factor, level, effect, effect_low, effect_high. Average effects are means over
+        backgrounds. Conditional effects have one row per background, which the columns of the
+        other factors name, and say whether both ends are measured.
+        """
+        import pandas as pd
+
+        if kind == "average":
+            return pd.DataFrame(self._average_effects())
+        if kind == "conditional":
+            return pd.DataFrame(self._conditional_effects())
+        raise bad_value("effects", "kind", kind, "average or conditional")
+
+    def interactions(self) -> pd.DataFrame:
+        """Return the mean second difference of every two levels of two factors.
+
+        `u(both) - u(first) - u(second) + u(neither)` over the backgrounds of the other factors.
+        """
+        import pandas as pd
+
+        space, base, rows = self.factors.space, self._backgrounds(), []
+        for i, j in combinations(range(space.d), 2):
+            for a, b in product(range(1, space.levels[i]), range(1, space.levels[j])):
+                corners = ((1.0, a, b), (-1.0, a, 0), (-1.0, 0, b), (1.0, 0, 0))
+                parts = [(sign, self._set(base, {i: x, j: y})) for sign, x, y in corners]
+                mean, width = self.readout.weighted_sum(parts)
+                first, second = self.factors.all[i], self.factors.all[j]
+                row = {
+                    "first": first.name,
+                    "first_level": first.levels[a],
+                    "second": second.name,
+                    "second_level": second.levels[b],
+                    "interaction": mean,
+                    "low": mean - width,
+                    "high": mean + width,
+                }
+                rows.append(row)
+        return pd.DataFrame(rows)
+
+    def best(self) -> Best:
+        """Return the configuration with the best predicted value; ties go to fewer changes.
+
+        Raises:
+            InputError: If the direction of the metric is not given.
+        """
+        if self.direction is None:
+            raise InputError("direction: found none, allowed: maximize or minimize")
+        sign = 1.0 if self.direction == "maximize" else -1.0
+        cells = np.setdiff1d(self._cells(), list(failures(self.factors, self.measurements)))
+        found = self.readout.cells(cells)
+        changed = (self.factors.space.rows(cells) != 0).sum(axis=1)
+        order = np.lexsort((cells, changed, -sign * found.mean))[:CHUNK]
+        return Best(
+            config=self.factors.config(int(cells[order[0]])),
+            estimate=_estimate(found, int(order[0])),
+            probability=self._probability_of_first(cells[order], sign),
+        )
+
+    def next(self, k: int = 1) -> list[Suggestion]:
+        """Return up to `k` configurations that would tell most about the effects, and why."""
+        blocked = list(failures(self.factors, self.measurements))
+        rng = np.random.default_rng([self.seed, len(self.measurements)])
+        found = propose(self._given, self._seen, blocked, k, rng)
+        return [Suggestion(config=self.factors.config(p.cell), reason=why(p)) for p in found]
+
+    def structure(self) -> list[tuple[tuple[Inactive, ...], float]]:
+        """Return sets of inactive options that exact ties suggest, with probabilities, best first.
+
+        Options declared inactive are in every set; without any, the empty set stands for no such
+        structure.
+        """
+        found = [
+            (tuple(self.factors.inactive(gate) for gate in gates), probability)
+            for gates, probability in self.beliefs.gates().items()
+        ]
+        return sorted(found, key=lambda entry: -entry[1])
+
+    def plot(self, kind: Literal["effects", "interactions", "surface"] = "effects") -> Figure:
+        """Return a matplotlib figure: effects with intervals, interaction heat map, or tiles."""
+        from outlay.surfaces.plots import plot_effects, plot_interactions, plot_surface
+
+        kinds = {
+            "effects": plot_effects,
+            "interactions": plot_interactions,
+            "surface": plot_surface,
+        }
+        if kind not in kinds:
+            raise bad_value("plot", "kind", kind, ", ".join(kinds))
+        return kinds[kind](self)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything that is needed to load the surface again, as JSON."""
+        content = {
+            "format": FORMAT,
+            "factors": [[factor.name, list(factor.levels)] for factor in self.factors.all],
+            "metric": self.metric,
+            "direction": self.direction,
+            "noisy": self.noisy,
+            "equalities": [asdict(entry) for entry in self.equalities],
+            "earlier": [values.tolist() for values in self.earlier],
+            "seed": self.seed,
+            "measurements": [asdict(taken) for taken in self.measurements],
+        }
+        target = Path(path)
+        beside = target.with_name(target.name + ".part")
+        beside.write_text(json.dumps(content, indent=1))
+        beside.replace(target)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Surface:
+        """Return a saved surface.
+
+        Raises:
+            InputError: If the file is not one, or of another version.
+        """
+        try:
+            content: dict[str, Any] = json.loads(Path(path).read_text())
+            if content.pop("format") != FORMAT:
+                raise InputError(f"allowed format: {FORMAT}")
+            return cls(
+                read_factors(dict(content.pop("factors"))),
+                [Measurement(**taken) for taken in content.pop("measurements")],
+                equalities=[Inactive(**entry) for entry in content.pop("equalities")],
+                earlier=[np.array(values) for values in content.pop("earlier")],
+                **content,
+            )
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path}: cannot load a surface: {error}") from error
+
+    def values_over(self, factors: Factors) -> FloatArray:
+        """Return the predicted value of every cell of a space that shares factors by name.
+
+        Factors that only this surface has are at their default; factors that only the other space
+        has change nothing.
+
+        Raises:
+            InputError: If no factor is shared, or the other space is too large to list.
+        """
+        if factors.space.size > LISTED:
+            raise bad_value("prior", "configurations", factors.space.size, f"at most {LISTED}")
+        shared = [name for name in self.factors.names if name in factors.names]
+        if not shared:
+            raise InputError("prior: found no factor of the same name in the earlier surface")
+        configs = [factors.config(cell) for cell in range(factors.space.size)]
+        own = [self.factors.cell({name: config[name] for name in shared}) for config in configs]
+        cells, back = np.unique(own, return_inverse=True)
+        found: FloatArray = self.readout.cells(cells).mean[back]
+        return found
+
+    @cached_property
+    def beliefs(self) -> Beliefs:
+        """The plausible models.
+
+        Raises:
+            NothingUsableError: If nothing has been measured successfully.
+        """
+        if not len(self._seen.values):
+            raise NothingUsableError("nothing has been measured successfully, so nothing is known")
+        rng = np.random.default_rng([self.seed, len(self.measurements)])
+        return believe(self._given, self._seen, rng, fading=True)
+
+    @cached_property
+    def readout(self) -> Readout:
+        """Values, effects and sums by cell number."""
+        cells = self.factors.space.cells(self._seen.rows).tolist()
+        return Readout(
+            space=self.factors.space,
+            beliefs=self.beliefs,
+            exact=dict(zip(cells, self._seen.values.tolist(), strict=True)),
+            noisy=self.noisy,
+            seed=self.seed,
+        )
+
+    @property
+    def _given(self) -> Assumptions:
+        space = self.factors.space
+        return Assumptions(
+            space=space,
+            noisy=self.noisy,
+            gates=self.factors.gates(self.equalities),
+            earlier=standardise(space, self.earlier),
+        )
+
+    def _cells(self) -> IntArray:
+        """Return the cells that tables cover."""
+        space = self.factors.space
+        if space.size <= LISTED:
+            return np.arange(space.size)
+        return neighbours(space, [*self.readout.exact, *space.anchors])
+
+    def _backgrounds(self) -> IntArray:
+        """Return the cells that averages run over."""
+        size = self.factors.space.size
+        if size <= CHUNK:
+            return np.arange(size)
+        return np.random.default_rng(self.seed).integers(0, size, BACKGROUNDS)
+
+    def _set(self, cells: IntArray, levels: dict[int, int]) -> IntArray:
+        """Return the cells with some factors set to levels."""
+        rows = self.factors.space.rows(cells)
+        for factor, level in levels.items():
+            rows[:, factor] = level
+        return self.factors.space.cells(rows)
+
+    def _average_effects(self) -> list[dict[str, Any]]:
+        base, rows = self._backgrounds(), []
+        for i, factor in enumerate(self.factors.all):
+            off = self._set(base, {i: 0})
+            for level in range(1, len(factor.levels)):
+                parts = [(1.0, self._set(base, {i: level})), (-1.0, off)]
+                rows.append(self._effect_row(i, level, *self.readout.weighted_sum(parts)))
+        return rows
+
+    def _conditional_effects(self) -> list[dict[str, Any]]:
+        pairs = self.factors.space.effects_at(self._cells())
+        found = self.readout.effects(pairs)
+        levels = self.factors.space.rows(pairs.high)
+        rows = []
+        for k, factor in enumerate(pairs.factor.tolist()):
+            row = self._effect_row(factor, levels[k, factor], found.mean[k], found.width[k])
+            background: dict[str, Any] = dict(self.factors.config(int(pairs.low[k])))
+            background[self.factors.names[factor]] = ""
+            rows.append(row | {"measured": bool(found.measured[k])} | background)
+        return rows
+
+    def _effect_row(self, factor: int, level: int, mean: float, width: float) -> dict[str, Any]:
+        entry = self.factors.all[factor]
+        return {
+            "factor": entry.name,
+            "level": entry.levels[level],
+            "effect": float(mean),
+            "effect_low": float(mean - width),
+            "effect_high": float(mean + width),
+        }
+
+    def _probability_of_first(self, cells: IntArray, sign: float) -> float:
+        """Return how often the first cell is the best one in draws from the posterior."""
+        found = self.beliefs.posterior(self.factors.space.rows(cells))
+        draws = np.random.default_rng(self.seed).multivariate_normal(
+            sign * found.mean, found.covariance, DRAWS, method="eigh"
+        )
+        slack = 1e-3 * self.beliefs.spread * np.sqrt(self.beliefs.groups[0][0].nugget.min())
+        return float((draws[:, 0] >= draws.max(axis=1) - slack).mean())
+
+
+def why(proposal: Proposal) -> str:
+    """Return the reason for a proposal in words."""
+    if np.isnan(proposal.gain):
+        return "a starting point"
+    return f"leaves the effects {proposal.gain:.0%} less uncertain in sum"
+
+
+def _estimate(found: Reading, place: int) -> Estimate:
+    mean, width = float(found.mean[place]), float(found.width[place])
+    return Estimate(
+        mean=mean,
+        low=mean - width,
+        high=mean + width,
+        measured=bool(found.measured[place]),
+    )
