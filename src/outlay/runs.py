@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from outlay import events
 from outlay.errors import InputError
-from outlay.execution.environment import child_environment, threads
+from outlay.execution.environment import child_environment, for_uv, threads
 from outlay.execution.snapshot import dirty, remove_tree, take
 from outlay.jobs import Place
 from outlay.state import State
@@ -74,7 +74,7 @@ def place_of(task: Task, folder: Path, settings: Settings) -> Place:
     kind, _, command = settings.agent.partition(":")
     return Place(
         folder=folder,
-        environment=child_environment((), threads(settings.workers)),
+        environment=child_environment((), threads(settings.workers)) | for_uv(task.workspace.path),
         mask=(task.workspace.path, str(folder.parent.parent)),
         agent=tuple(shlex.split(command)) if kind == "command" else (),
     )
