@@ -77,6 +77,7 @@ class Driver:
         self._before = state.elapsed
         self._began = monotonic()
         self._jobs: dict[str, tuple[Launch, bool]] = {}
+        self._adopted: set[str] = set()
         self._recorded_at = self._began
 
     @property
@@ -150,6 +151,7 @@ class Driver:
             if work.in_flight:
                 identity = job_id(work.launch)
                 self._jobs[identity] = (work.launch, False)
+                self._adopted.add(identity)
                 self.engine.adopt(identity, token(self.state, work.launch))
 
     def _wait(self) -> None:
@@ -173,8 +175,9 @@ class Driver:
             self.state.apply(event_after, elapsed)
             step.append(event_after)
         self._commit(step, elapsed)
-        if result.reason == "disk":
-            # Trying again at once would only lose the tries that the work has.
+        if result.reason == "disk" and result.id not in self._adopted:
+            # Trying again at once would lose the tries that the work has; an earlier sitting's
+            # disk may have room by now.
             raise OutlayError(f"{self.place.folder}: {result.detail}; {MAKE_ROOM}")
 
     def _commit(self, step: list[AnyEvent], elapsed: float) -> None:

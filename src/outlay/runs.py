@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from outlay import events
-from outlay.errors import InputError
+from outlay.errors import InputError, bad_value
 from outlay.execution.environment import child_environment, for_uv, threads
+from outlay.execution.folder import holder, read_claim
+from outlay.execution.recover import ensure_ended
 from outlay.execution.snapshot import dirty, remove_tree, take
 from outlay.jobs import Place
 from outlay.sqlite_store import unwritable
@@ -129,6 +131,8 @@ def open_run(
     Raises:
         InputError: If the run differs, naming what does.
     """
+    if folder is not None and not Path(task.workspace.path).is_dir():
+        raise bad_value(f"run {run!r}", "task.workspace", task.workspace.path, "a folder there is")
     files = take(task.workspace.path, folder / "objects") if folder is not None else ""
     began: list[AnyEvent] = []
     state = State()
@@ -152,7 +156,12 @@ def open_run(
 
 
 def _clear(folder: Path | None) -> None:
-    """Remove what an earlier run of that name left: its results must not pass for new ones."""
+    """End and remove what an earlier run of that name left: its results must not pass for new."""
+    jobs = folder / "jobs" if folder is not None else None
+    for job in jobs.iterdir() if jobs is not None and jobs.is_dir() else ():
+        claim = read_claim(job)
+        if folder is not None and claim is not None and holder(claim) is not None:
+            ensure_ended(folder, job.name, claim.token)
     for name in ("jobs", "tree"):
         if folder is not None and (folder / name).exists():
             remove_tree(folder / name)

@@ -208,7 +208,9 @@ class SqliteStore(Store):
                 f"{self.path}: store of version {found}, this Outlay reads up to {known}; "
                 "install a newer Outlay"
             )
-        if found < known and self._query("SELECT 1 FROM sqlite_master LIMIT 1"):
+        if not self._query("SELECT 1 FROM sqlite_master LIMIT 1"):
+            raise StoreError(f"{self.path}: nothing is in this store yet")
+        if found < known:
             raise StoreError(
                 f"{self.path}: store of version {found}, this Outlay reads {known}; "
                 "any command that writes brings it up to date"
