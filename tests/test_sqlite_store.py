@@ -186,7 +186,7 @@ def test_a_store_on_a_read_only_disk_can_be_read_but_not_written(path: Path, tmp
             with pytest.raises(StoreError, match="Read-only") as caught:
                 SqliteStore(folder / name, "write")
             assert caught.value.exit_code == 5
-        with pytest.raises(StoreError, match="cannot be made"):
+        with pytest.raises(StoreError, match="cannot be written"):
             SqliteStore(folder / "new" / "store.db", "write")
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from outlay import events
 from outlay.agents.reflector import BUILT_IN
 from outlay.decision import affordable_rest, decide, follow
+from outlay.errors import MAKE_ROOM, OutlayError
 from outlay.jobs import job_for, job_id, settle_attempt, settle_measurement, token
 
 if TYPE_CHECKING:
@@ -172,6 +173,9 @@ class Driver:
             self.state.apply(event_after, elapsed)
             step.append(event_after)
         self._commit(step, elapsed)
+        if result.reason == "disk":
+            # Trying again at once would only lose the tries that the work has.
+            raise OutlayError(f"{self.place.folder}: {result.detail}; {MAKE_ROOM}")
 
     def _commit(self, step: list[AnyEvent], elapsed: float) -> None:
         entries = self.store.append(self.run, step, at=self._now(), elapsed=elapsed)

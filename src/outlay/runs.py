@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from outlay import events
 from outlay.errors import InputError
-from outlay.execution.environment import child_environment, threads
+from outlay.execution.environment import child_environment, for_uv, threads
 from outlay.execution.snapshot import dirty, remove_tree, take
 from outlay.jobs import Place
+from outlay.sqlite_store import unwritable
 from outlay.state import State
 from outlay.task import task_hash, to_json
 
@@ -62,11 +63,14 @@ def run_folder(store: Path, run: str) -> Path:
 
 
 def prepare_folder(store: Path) -> None:
-    """Make the store's folder, hidden from git."""
+    """Make the store's folder, hidden from git; raises `StoreError` if it cannot be written."""
     folder = store.resolve().parent
-    folder.mkdir(parents=True, exist_ok=True)
-    if folder.name == ".outlay" and not (folder / ".gitignore").exists():
-        (folder / ".gitignore").write_text("*\n")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if folder.name == ".outlay" and not (folder / ".gitignore").exists():
+            (folder / ".gitignore").write_text("*\n")
+    except OSError as error:
+        raise unwritable(folder, error) from None
 
 
 def place_of(task: Task, folder: Path, settings: Settings) -> Place:
@@ -74,7 +78,7 @@ def place_of(task: Task, folder: Path, settings: Settings) -> Place:
     kind, _, command = settings.agent.partition(":")
     return Place(
         folder=folder,
-        environment=child_environment((), threads(settings.workers)),
+        environment=child_environment((), threads(settings.workers)) | for_uv(task.workspace.path),
         mask=(task.workspace.path, str(folder.parent.parent)),
         agent=tuple(shlex.split(command)) if kind == "command" else (),
     )

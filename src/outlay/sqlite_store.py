@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import MsgspecError
 
-from outlay.errors import OutlayError, StoreError
+from outlay.errors import FULL_DISK, MAKE_ROOM, OutlayError, StoreError
 from outlay.events import Entry, decode, encode
 from outlay.store import RunSummary, Store, name_taken, no_such_run
 
@@ -153,7 +153,7 @@ class SqliteStore(Store):
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"{self.path.parent}: cannot be made: {error.strerror}") from None
+            raise unwritable(self.path.parent, error) from None
         refuse_network(self.path.parent)
         self._lock = take_lock(self.path.with_name(self.path.name + ".lock"))
         try:
@@ -310,7 +310,7 @@ def take_lock(path: Path) -> int:
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise StoreError(f"{path.parent}: cannot be written: {error.strerror}") from None
+        raise unwritable(path.parent, error) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -321,6 +321,13 @@ def take_lock(path: Path) -> int:
     os.ftruncate(handle, 0)
     os.pwrite(handle, json.dumps(mine).encode(), 0)
     return handle
+
+
+def unwritable(folder: Path, error: OSError) -> OutlayError:
+    """Return the error for a folder of a store in which nothing can be written."""
+    if error.errno in FULL_DISK:
+        return OutlayError(f"{folder}: {error.strerror}; {MAKE_ROOM}")
+    return StoreError(f"{folder}: cannot be written: {error.strerror}; name another with --store")
 
 
 def _named(holder: str) -> str:
@@ -337,7 +344,7 @@ def _translated(path: Path, error: sqlite3.Error) -> Exception:
     if isinstance(error, sqlite3.IntegrityError):
         return error
     if "disk is full" in text or "disk I/O" in text:
-        return OutlayError(f"{path}: {text}; make room and run the same command again")
+        return OutlayError(f"{path}: {text}; {MAKE_ROOM}")
     if "readonly" in text:
         return StoreError(f"{path}: the store is read-only; name another with --store")
     return StoreError(f"{path}: {text}")

@@ -131,7 +131,7 @@ class State:
         self.reward: Reward | None = None
         self.stopping = False
         self.ended: events.RunEnded | None = None
-        self._durations: deque[float] = deque(maxlen=_RECENT)
+        self._used: deque[tuple[float, float, float]] = deque(maxlen=_RECENT)
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> State:
@@ -179,12 +179,16 @@ class State:
         """Return the work of one kind that is in flight."""
         return [w for w in self.works.values() if w.in_flight and isinstance(w.launch, kind)]
 
-    def long_duration(self) -> float:
-        """Return the 90th percentile of the latest attempts' seconds; at first, the baseline's."""
-        if not self._durations:
-            return self.baseline_seconds * len(self.task.seeds.selection)
-        ordered = sorted(self._durations)
-        return ordered[int(0.9 * (len(ordered) - 1))]
+    def usual_charge(self) -> Charge:
+        """Return the 90th percentiles of what the latest attempts used; at first the baseline's.
+
+        All tokens, weighted as the limit counts them, are in `tokens_in`.
+        """
+        if not self._used:
+            return Charge(seconds=self.baseline_seconds * len(self.task.seeds.selection))
+        tokens, usd, seconds = (sorted(values) for values in zip(*self._used, strict=True))
+        place = int(0.9 * (len(seconds) - 1))
+        return Charge(tokens_in=round(tokens[place]), usd=usd[place], seconds=seconds[place])
 
     def final_pairs(self) -> list[tuple[float | None, float | None]]:
         """Return the final values (champion, baseline) seed by seed, `None` for a fault."""
@@ -365,12 +369,12 @@ class State:
         self._settle(f"a{event.attempt}", "execution", event)
         node = self.tree.nodes[self.nodes[event.attempt]]
         if event.outcome == "scored":
-            self._durations.append(event.charge.seconds)
+            self._used.append((event.charge.tokens, event.charge.usd, event.charge.seconds))
             if self.started is not None and event.files not in ("", self.started.files):
                 self.files[node.id] = event.files
             self._score(node, event.evaluations)
         elif event.outcome == "failed":
-            self._durations.append(event.charge.seconds)
+            self._used.append((event.charge.tokens, event.charge.usd, event.charge.seconds))
             self.tree.settle_without_score(node, "failed")
             if self.with_levers and node.parent is not None:
                 parent = self.configuration(node.parent)

@@ -114,14 +114,14 @@ LANDSCAPES = (
         _separable,
         300,
     ),
-    Landscape("separable-16", "the same in 16 dimensions: does it scale?", _separable_16, 1200),
+    Landscape("separable-16", "the same in 16 dimensions: does it scale?", _separable_16, 800),
     Landscape(
         "rotated",
         "axes interact, so a direction that failed becomes good after another axis has moved",
         _rotated,
         300,
     ),
-    Landscape("rotated-16", "the same in 16 dimensions", _rotated_16, 1200),
+    Landscape("rotated-16", "the same in 16 dimensions", _rotated_16, 800),
     Landscape(
         "drifting",
         "the best rate drifts as the size grows: it fails three times, and later it is the way on",
