@@ -31,6 +31,7 @@ FORMAT = 1
 LISTED = 4096
 BACKGROUNDS = 64
 DRAWS = 2000
+TIE = 1e-9
 
 Direction = Literal["maximize", "minimize"]
 
@@ -368,13 +369,16 @@ class Surface:
         }
 
     def _probability_of_first(self, cells: IntArray, sign: float) -> float:
-        """Return how often the first cell is the best one in draws from the posterior."""
-        found = self.beliefs.posterior(self.factors.space.rows(cells))
+        """Return how often the first cell is among the best in draws from the posterior."""
+        mean = self.readout.cells(cells).mean
+        covariance = self.beliefs.posterior(self.factors.space.rows(cells)).covariance
+        if not self.noisy:
+            unmeasured = ~np.isin(cells, list(self.readout.exact))
+            covariance = covariance * np.outer(unmeasured, unmeasured)
         draws = np.random.default_rng(self.seed).multivariate_normal(
-            sign * found.mean, found.covariance, DRAWS, method="eigh"
+            sign * mean, covariance, DRAWS, method="eigh"
         )
-        slack = 1e-3 * self.beliefs.spread * np.sqrt(self.beliefs.groups[0][0].nugget.min())
-        return float((draws[:, 0] >= draws.max(axis=1) - slack).mean())
+        return float((draws[:, 0] >= draws.max(axis=1) - TIE * self.beliefs.spread).mean())
 
 
 def why(proposal: Proposal) -> str:
