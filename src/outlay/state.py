@@ -6,7 +6,6 @@ run.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from math import fsum
 from random import Random
@@ -17,7 +16,7 @@ from outlay import events
 from outlay.agents.effects import Effects
 from outlay.allocation.reward import Reward
 from outlay.allocation.tree import Tree
-from outlay.budget import NOTHING, Charge, Kind, Ledger
+from outlay.budget import NOTHING, Charge, Kind, Ledger, Recent
 from outlay.coordination.contest import Contest
 from outlay.coordination.directions import Directions
 from outlay.coordination.interactions import Interactions, reopened
@@ -37,7 +36,7 @@ LOST_TRIES = 3
 """Tries that may be lost before the work is given up."""
 
 _RECENT = 256
-"""Durations that the 90th percentile is taken over."""
+"""Attempts that the 90th percentile of what one uses is taken over."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -131,7 +130,7 @@ class State:
         self.reward: Reward | None = None
         self.stopping = False
         self.ended: events.RunEnded | None = None
-        self._used: deque[tuple[float, float, float]] = deque(maxlen=_RECENT)
+        self._used = {name: Recent(_RECENT) for name in ("tokens", "usd", "seconds")}
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> State:
@@ -184,11 +183,14 @@ class State:
 
         All tokens, weighted as the limit counts them, are in `tokens_in`.
         """
-        if not self._used:
+        tokens, usd, seconds = (recent.high() for recent in self._used.values())
+        if tokens is None or usd is None or seconds is None:
             return Charge(seconds=self.baseline_seconds * len(self.task.seeds.selection))
-        tokens, usd, seconds = (sorted(values) for values in zip(*self._used, strict=True))
-        place = int(0.9 * (len(seconds) - 1))
-        return Charge(tokens_in=round(tokens[place]), usd=usd[place], seconds=seconds[place])
+        return Charge(tokens_in=round(tokens), usd=usd, seconds=seconds)
+
+    def _note_use(self, charge: Charge) -> None:
+        for name, recent in self._used.items():
+            recent.add(getattr(charge, name))
 
     def final_pairs(self) -> list[tuple[float | None, float | None]]:
         """Return the final values (champion, baseline) seed by seed, `None` for a fault."""
@@ -369,12 +371,12 @@ class State:
         self._settle(f"a{event.attempt}", "execution", event)
         node = self.tree.nodes[self.nodes[event.attempt]]
         if event.outcome == "scored":
-            self._used.append((event.charge.tokens, event.charge.usd, event.charge.seconds))
+            self._note_use(event.charge)
             if self.started is not None and event.files not in ("", self.started.files):
                 self.files[node.id] = event.files
             self._score(node, event.evaluations)
         elif event.outcome == "failed":
-            self._used.append((event.charge.tokens, event.charge.usd, event.charge.seconds))
+            self._note_use(event.charge)
             self.tree.settle_without_score(node, "failed")
             if self.with_levers and node.parent is not None:
                 parent = self.configuration(node.parent)
