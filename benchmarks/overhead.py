@@ -274,6 +274,7 @@ def _options() -> tuple[Options, str | None]:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a smoke run of about a minute")
     parser.add_argument("--sizes", type=int, nargs="+", help="recorded attempts")
+    parser.add_argument("--optuna-history", type=int, help="most trials recorded before")
     parser.add_argument("--rounds", type=int, help=f"rounds that {EDGE} attempts are split into")
     parser.add_argument("--dir", help="folder on the disk to measure")
     parser.add_argument("--measure", nargs=2, metavar=("WHAT", "PATH"), help=argparse.SUPPRESS)
@@ -284,7 +285,7 @@ def _options() -> tuple[Options, str | None]:
     base = QUICK if given.quick else FULL
     options = Options(
         sizes=tuple(given.sizes or base.sizes),
-        optuna_history=base.optuna_history,
+        optuna_history=given.optuna_history or base.optuna_history,
         load_trials=base.load_trials,
         rounds=given.rounds or base.rounds,
         reopenings=base.reopenings,
