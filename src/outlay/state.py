@@ -130,7 +130,7 @@ class State:
         self.reward: Reward | None = None
         self.stopping = False
         self.ended: events.RunEnded | None = None
-        self._used = {name: Recent(_RECENT) for name in ("tokens", "usd", "seconds")}
+        self._used: dict[str, Recent] = {}
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> State:
@@ -174,31 +174,27 @@ class State:
         """Return the metric value so that higher is better."""
         return self.task.metric.sign * value
 
-    def in_flight(self, kind: type[AttemptLaunched | MeasurementLaunched]) -> list[Work]:
-        """Return the work of one kind that is in flight."""
-        return [w for w in self.works.values() if w.in_flight and isinstance(w.launch, kind)]
-
     def usual_charge(self) -> Charge:
-        """Return the 90th percentiles of what the latest attempts used; at first the baseline's.
+        """Return what an attempt usually uses of each limited thing; nothing of the others.
 
-        All tokens, weighted as the limit counts them, are in `tokens_in`.
+        The 90th percentile of the latest attempts, at first the baseline's seconds. All tokens,
+        weighted as the limit counts them, are in `tokens_in`.
         """
-        tokens, usd, seconds = (recent.high() for recent in self._used.values())
-        if tokens is None or usd is None or seconds is None:
-            return Charge(seconds=self.baseline_seconds * len(self.task.seeds.selection))
-        return Charge(tokens_in=round(tokens), usd=usd, seconds=seconds)
+        usual = {name: recent.high() for name, recent in self._used.items()}
+        seconds = usual.get("seconds", 0.0)
+        if seconds is None:
+            seconds = self.baseline_seconds * len(self.task.seeds.selection)
+        tokens = round(usual.get("tokens") or 0.0)
+        return Charge(tokens_in=tokens, usd=usual.get("usd") or 0.0, seconds=seconds)
+
+    def _watch_limits(self) -> None:
+        for name in ("tokens", "usd", "seconds"):
+            if getattr(self.budget, name) is not None:
+                self._used.setdefault(name, Recent(_RECENT))
 
     def _note_use(self, charge: Charge) -> None:
         for name, recent in self._used.items():
             recent.add(getattr(charge, name))
-
-    def final_pairs(self) -> list[tuple[float | None, float | None]]:
-        """Return the final values (champion, baseline) seed by seed, `None` for a fault."""
-        sides: dict[int, dict[int, float | None]] = {}
-        for evaluation in self.final:
-            sides.setdefault(evaluation.seed, {})[evaluation.node] = evaluation.value
-        champion, baseline = self.contest.champion, self.baseline
-        return [(side.get(champion), side.get(baseline)) for side in sides.values()]
 
     # Handlers, one for each event.
 
@@ -206,6 +202,7 @@ class State:
         self.started = event
         self.task: Task = from_json(event.task)
         self.budget: Budget = event.budget
+        self._watch_limits()
         self.workers = event.workers
         search = self.task.search
         self.tree = Tree(children=search.children, prune_below=search.prune_below)
@@ -231,6 +228,7 @@ class State:
 
     def _budget_changed(self, event: events.BudgetChanged) -> None:
         self.budget = event.budget
+        self._watch_limits()
         if self.ended is not None and self.ended.status == "budget":
             self._open_again()
 
