@@ -183,10 +183,11 @@ def test_flat_earlier_surfaces_say_nothing():
     assert standardise(SPACE, []) is None
 
 
-def test_intervals_grow_with_variance_and_with_observations():
+def test_intervals_grow_with_variance_and_where_little_is_left():
     assert half_width(np.array([4.0]))[0] == pytest.approx(2 * 1.645)
     assert half_width(np.array([0.0]), added=1.0)[0] == pytest.approx(1.645)
-    assert typical_share(2) < typical_share(12) < typical_share(100) == 1
+    assert typical_share(2, 16) == typical_share(9, 16) < typical_share(12, 16)
+    assert typical_share(16, 16) == 1
 
 
 def test_space_numbers_rows_of_mixed_levels():
