@@ -31,6 +31,7 @@ def test_all_configurations_measured_give_exact_effects_and_the_true_best():
     assert table["a", "b"] == pytest.approx(0)
     assert surface.best().config == {"a": True, "b": False, "c": True, "d": False}
     assert surface.best().probability > 0.99
+    assert repr(surface) == "<Surface of a, b, c, d: 16 good measurements, 16 configurations>"
 
 
 def test_a_few_measurements_predict_the_rest():
@@ -128,12 +129,17 @@ def test_the_best_needs_a_direction():
         surface.best()
 
 
-def test_several_metrics_need_a_name_and_one_is_enough():
+def test_several_metrics_need_a_name_and_one_is_enough(tmp_path):
     def metrics(config):
         return {"loss": -program(config), "time": 1.0}
 
     with pytest.raises(InputError, match="loss, time"):
         ablate(metrics, NAMES, 4)
+    with pytest.raises(InputError, match="loss, time"):
+        ablate(metrics, NAMES, 4, save=tmp_path / "kept.json")
+    assert len(Surface.load(tmp_path / "kept.json").measurements) == 1
+    with pytest.raises(NothingUsableError, match="metric speed: found loss, time"):
+        ablate(metrics, NAMES, 2, metric="speed")
     surface = ablate(metrics, NAMES, 8, metric="loss", direction="minimize")
     assert surface.metric == "loss"
     assert surface.best().config["a"]
@@ -228,6 +234,8 @@ def test_money_and_seconds_limit_the_run_and_cheap_measurements_are_preferred():
     spent = sum(taken.usd for taken in surface.measurements)
     assert 4.0 < spent <= 5.0
     assert sum(taken.config["d"] for taken in surface.measurements) <= 2
+    with pytest.raises(BudgetError, match="does not pay for one"):
+        ablate(program, NAMES, Budget(usd=0.1), cost=lambda config: 1.0)
     ticks = iter(range(1000))
     surface = ablate(program, NAMES, Budget(seconds=5), clock=lambda: float(next(ticks)))
     assert len(surface.measurements) == 5

@@ -183,10 +183,11 @@ def test_flat_earlier_surfaces_say_nothing():
     assert standardise(SPACE, []) is None
 
 
-def test_intervals_grow_with_variance_and_with_observations():
+def test_intervals_grow_with_variance_and_where_little_is_left():
     assert half_width(np.array([4.0]))[0] == pytest.approx(2 * 1.645)
     assert half_width(np.array([0.0]), added=1.0)[0] == pytest.approx(1.645)
-    assert typical_share(2) < typical_share(12) < typical_share(100) == 1
+    assert typical_share(4, 64) == 0 < typical_share(8, 64) < typical_share(12, 64)
+    assert typical_share(12, 64) == typical_share(40, 64) < typical_share(60, 64) <= 1
 
 
 def test_space_numbers_rows_of_mixed_levels():
