@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from outlay import events
+from outlay._taskcheck import NAME_ALLOWED, is_name
 from outlay.errors import InputError, bad_value
 from outlay.execution.environment import child_environment, for_uv, threads
 from outlay.execution.folder import holder, read_claim
 from outlay.execution.recover import ensure_ended
-from outlay.execution.snapshot import dirty, remove_tree, take
+from outlay.execution.snapshot import dirty, load, remove_tree, take
 from outlay.jobs import Place
 from outlay.sqlite_store import unwritable
 from outlay.state import State
@@ -57,6 +58,13 @@ class Settings:
 def default_store(folder: str | os.PathLike[str]) -> Path:
     """Return the store that belongs to a task's folder."""
     return Path(folder).resolve() / ".outlay" / STORE
+
+
+def check_run_name(run: str) -> str:
+    """Return the name; raises `InputError` unless it is one that a folder may bear."""
+    if not is_name(run):
+        raise bad_value("command line", "run", run, NAME_ALLOWED)
+    return run
 
 
 def run_folder(store: Path, run: str) -> Path:
@@ -131,6 +139,7 @@ def open_run(
     Raises:
         InputError: If the run differs, naming what does.
     """
+    check_run_name(run)
     if folder is not None and not Path(task.workspace.path).is_dir():
         raise bad_value(f"run {run!r}", "task.workspace", task.workspace.path, "a folder there is")
     files = take(task.workspace.path, folder / "objects") if folder is not None else ""
@@ -142,7 +151,8 @@ def open_run(
             store.remove(run)
             state = State()
         else:
-            _refuse_difference(state, task, run, settings, files)
+            changed = _changed_files(folder, state, files)
+            _refuse_difference(state, task, run, settings, changed)
             if state.budget != task.budget:
                 began.append(events.BudgetChanged(budget=task.budget))
     if state.started is None:
@@ -186,13 +196,25 @@ def _worth_nothing(state: State) -> bool:
     return state.started is None or (ended and not state.attempts)
 
 
-def _refuse_difference(state: State, task: Task, run: str, settings: Settings, files: str) -> None:
+def _changed_files(folder: Path | None, state: State, files: str) -> list[str]:
+    """Return the paths in which the workspace differs from what the run began with."""
+    then = state.started.files if state.started is not None else files
+    if folder is None or then == files:
+        return []
+    before, after = (load(manifest, folder / "objects") for manifest in (then, files))
+    return sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
+
+
+def _refuse_difference(
+    state: State, task: Task, run: str, settings: Settings, changed: list[str]
+) -> None:
     started = state.started
     if started is None:
         return
     found = _differences(started, task)
-    if started.files != files:
-        found.append("the workspace's files")
+    if changed:
+        more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
+        found.append(f"the workspace's files ({', '.join(map(repr, changed[:5]))}{more})")
     if started.seed != settings.seed:
         found.append(f"seed ({started.seed} then, {settings.seed} now)")
     if started.agent != settings.agent:
@@ -220,11 +242,18 @@ def _differences(started: events.RunStarted, task: Task) -> list[str]:
 def _unequal(then: Any, now: Any, key: str) -> list[tuple[str, Any, Any]]:
     if then == now:
         return []
+    if isinstance(then, list) and isinstance(now, list):
+        then, now = ({_entry(v, k): v for k, v in enumerate(side)} for side in (then, now))
     if isinstance(then, dict) and isinstance(now, dict):
         names = dict.fromkeys([*then, *now])
         inside = [_unequal(then.get(n), now.get(n), f"{key}.{n}".strip(".")) for n in names]
         return [difference for found in inside for difference in found]
     return [(key, then, now)]
+
+
+def _entry(value: Any, place: int) -> str:
+    """Return what an entry of a list is called in a dotted key: its name, or its place."""
+    return str(value["name"]) if isinstance(value, dict) and "name" in value else str(place)
 
 
 def _shown(value: Any) -> str:

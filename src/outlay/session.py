@@ -9,7 +9,7 @@ from outlay.driver import Driver
 from outlay.errors import InputError
 from outlay.execution.calls import Calls
 from outlay.execution.pool import LocalPool
-from outlay.runs import open_run, place_of, prepare_folder, run_folder
+from outlay.runs import check_run_name, open_run, place_of, prepare_folder, run_folder
 from outlay.sqlite_store import SqliteStore
 from outlay.store import MemoryStore
 
@@ -60,6 +60,7 @@ def sitting(
         InputError: The run differs from what it was.
         StoreError: The store is locked, newer, or out of reach.
     """
+    check_run_name(run)
     with MemoryStore() if store is None else _file_store(store) as opened:
         folder = None if store is None else run_folder(store, run)
         keeps_files = folder is not None and function is None and engine is None
@@ -87,6 +88,12 @@ def refuse_agent(task: Task, settings: Settings) -> None:
         raise InputError(
             "agent: found 'levers' for a task without levers, allowed: [levers.NAME] tables in "
             "outlay.toml, or --agent command:…"
+        )
+    budget = task.budget
+    if kind == "levers" and budget.attempts is None and budget.seconds is None:
+        raise InputError(
+            "budget: found only tokens or usd, of which levers spend none, allowed: attempts or "
+            "time beside them"
         )
     if kind == "command" and policy not in LINEAR_ONLY:
         raise InputError(

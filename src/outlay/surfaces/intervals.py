@@ -2,8 +2,9 @@
 
 A model that is sure of a factor's relevance can be wrong about single cells, so a share of the
 typical variance is added to each. It grows over the first observations, as the models grow surer,
-and again where little is left to measure: that is what the models were surest of. The constants were chosen for 90 % coverage of the effects with an
-unmeasured end on tables that no reported figure uses.
+and again where little is left to measure: that is what the models were surest of. The constants
+were chosen for 90 % coverage of the effects with an unmeasured end on tables that no reported
+figure uses.
 """
 
 from __future__ import annotations
