@@ -1,8 +1,8 @@
 """How good the champion of each policy really is, on the digits example as a simulation.
 
 A search on the simulation is thousands of times faster than on the program, and its champion can
-be ranked, since the exhaustive table knows the mean of every configuration. Every search is a whole
-run through the driver: baseline, confirmation against noise and final estimate included.
+be ranked, since the exhaustive table knows the mean of every configuration. Every search is a
+whole run through the driver: baseline, confirmation against noise and final estimate included.
 
     uv run python benchmarks/policies.py --seeds 50
 """

@@ -88,7 +88,7 @@ def job_for(state: State, launch: Launch, place: Place, seconds: float | None) -
         id=identity,
         token=token(state, launch),
         folder=os.path.join(place.folder, "jobs", identity),
-        objects=str(place.objects),
+        objects=os.path.join(place.folder, "objects"),
         subjects=tuple(subjects),
         runs=tuple(runs),
         command=task.evaluator.command,

@@ -120,7 +120,14 @@ def standing(state: State, node: int) -> Standing:
 
 def difference(state: State) -> Estimate | None:
     """Return champion minus baseline on the final seeds where both have a value."""
-    pairs = [(a, b) for a, b in state.final_pairs() if a is not None and b is not None]
+    sides: dict[int, dict[int, float]] = {}
+    for evaluation in state.final:
+        if evaluation.value is not None:
+            sides.setdefault(evaluation.seed, {})[evaluation.node] = evaluation.value
+    champion, baseline = state.contest.champion, state.baseline
+    pairs = [
+        (s[champion], s[baseline]) for s in sides.values() if {champion, baseline} <= s.keys()
+    ]
     if not pairs:
         return None
     sign = state.task.metric.sign

@@ -87,9 +87,8 @@ def _why(event: events.AttemptSettled | events.MeasurementSettled) -> str:
 
 def _expected(state: State) -> str:
     cost = expected_cost(state)
-    return (
-        f"expected: {cost.evaluations} evaluations, {duration(cost.seconds)}, {cost.usd:.2f} USD"
-    )
+    time = duration(cost.seconds)
+    return f"expected: {cost.evaluations} evaluations, {time}, {cost.usd:.2f} USD"
 
 
 def _judged(event: events.Judged, state: State) -> str:

@@ -14,9 +14,9 @@ from outlay.bench.coordination.proposers import (
     axis_index,
     axis_name,
 )
-from outlay.bench.coordination.referees import FreshSeeds
 from outlay.coordination.directions import Directions
 from outlay.coordination.interactions import Interactions, Move, Step
+from outlay.coordination.stagnation import Stagnation
 
 if TYPE_CHECKING:
     from outlay.bench.coordination.objective import Objective, Point
@@ -34,7 +34,8 @@ class Plan:
         evaluations: Most evaluations of the objective; an experiment under way may cross it.
         reordering: Order a team's axes by effect before each experiment, not only when dealt.
         reopening: Reopen dead ends that interact with what the champion changed.
-        refreshing: Measure the champion again when the search stagnates.
+        refreshing: Measure the champion again when the search stagnates, and start afresh from
+            it if its value has moved.
     """
 
     experiments: int = 60
@@ -114,6 +115,7 @@ class _Search:
         self.axes = tuple(axis_name(i) for i in range(len(objective.start)))
         self.directions = Directions(dict.fromkeys(self.axes, objective.directions), settings)
         self.interactions = Interactions()
+        self.stagnation = Stagnation(settings.stagnation)
         metric = referee.start(objective.start)
         self.board = Board(Champion(point=objective.start, metric=metric, experiment=-1))
         self.interactions.record(self._configuration(objective.start), metric)
@@ -127,13 +129,12 @@ class _Search:
     @property
     def goes_on(self) -> bool:
         limit = self.plan.evaluations
-        afford = limit is None or self.referee.evaluations < limit
+        afford = limit is None or self.referee.meter.evaluations < limit
         return afford and self.time < self.plan.experiments
 
     def experiment(self) -> bool:
         """Carry out one experiment; `False` if no axis is left."""
-        ordered = self.directions.order if self.plan.reordering else self.directions.hand
-        axes = ordered(self.time)
+        axes = self._axes_on_offer()
         if not axes:
             return False
         team = self.time % self.settings.teams
@@ -154,25 +155,43 @@ class _Search:
             Moment(
                 metric=champion.metric,
                 clean=self.objective.clean(champion.point, time),
-                evaluations=self.referee.evaluations,
+                evaluations=self.referee.meter.evaluations,
             )
         )
         return True
+
+    def _axes_on_offer(self) -> list[str]:
+        """Return the axes of the team whose turn it is, all if none of its own can move."""
+        directions = self.directions
+        hand = directions.order if self.plan.reordering else directions.hand
+        axes = hand(self.time)
+        if self.objective.directions == SIGNS:
+            return axes
+        mine = [axis for axis in axes if self._can_move(axis)]
+        return mine or [axis for axis in self.axes if self._can_move(axis)]
+
+    def _can_move(self, axis: str) -> bool:
+        """Whether an axis of options has one that is open and not the champion's own."""
+        here = self.board.champion.point
+        return any(
+            self.objective.moved(here, axis_index(axis), direction) != here
+            for direction in self.objective.directions
+            if not self.directions.is_retired(axis, direction)
+        )
 
     def _record(self, proposal: Proposal, before: Point, delta: float, improved: bool) -> None:
         outcome = self.board.outcomes[-1]
         self.interactions.record(self._configuration(outcome.point), outcome.metric)
         self.directions.record_effect(proposal.axis, delta)
-        dealt = self.directions.reorganisations
         self.directions.record_outcome(proposal.axis, proposal.direction, improved)
         if improved and self.plan.reopening:
             self._reopen(proposal, before)
-        if self.plan.refreshing and self.directions.reorganisations > dealt:
+        if self.stagnation.record(improved) and self.plan.refreshing:
             self._refresh()
 
     def _reopen(self, proposal: Proposal, before: Point) -> None:
         """Reopen what interacts with the step that has just improved the champion."""
-        sd = self.referee.contest.noise.sd if isinstance(self.referee, FreshSeeds) else None
+        sd = self.referee.sd
         if sd is None:
             return
         change = self._change(before, proposal.axis, proposal.direction)
@@ -182,8 +201,12 @@ class _Search:
                 self.directions.dead_ends.reopen(axis, direction)
 
     def _refresh(self) -> None:
-        if isinstance(self.referee, FreshSeeds):
-            self.referee.refresh(self.board.champion.point, self.time)
+        """Measure the champion again; if its value has moved, what was learnt no longer holds."""
+        self.stagnation = Stagnation(self.settings.stagnation)
+        if self.referee.refresh(self.board.champion.point, self.time):
+            self.board.tried.clear()
+            for axis, direction in self.directions.dead_ends.retired:
+                self.directions.dead_ends.reopen(axis, direction)
 
     def _change(self, point: Point, axis: str, direction: str) -> Move | Step:
         place = axis_index(axis)

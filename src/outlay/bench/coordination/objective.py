@@ -50,7 +50,7 @@ class Published:
 
     def clean(self, point: Point, time: int = 0) -> float:
         """Return the noise-free value."""
-        return -sum(g * g + self.ripple * (1.0 - math.cos(2.0 * math.pi * g)) for g in point)
+        return 0.0 - sum(g * g + self.ripple * (1.0 - math.cos(2.0 * math.pi * g)) for g in point)
 
     def observe(self, point: Point, seed: int, time: int = 0) -> float:
         """Return the value plus noise that is uniform within `scale` on either side."""

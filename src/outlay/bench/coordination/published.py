@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from outlay.bench.coordination.loop import Plan, Trace, search
 from outlay.bench.coordination.objective import Published
 from outlay.bench.coordination.proposers import Proposer, RuleBased
-from outlay.bench.coordination.referees import FixedSeeds
+from outlay.bench.coordination.referees import FixedSeeds, Meter
 from outlay.coordination.confirmation import Band
 from outlay.task import Coordination
 
@@ -85,7 +85,8 @@ def run_published(
     confirms = settings.confirmation != "none"
     rule = Band(factor=2.0 if confirms else 0.0, seeds=3 if confirms else 1, scale=objective.scale)
     seeds = CONFIRMATION_SEEDS if confirms else (EVALUATION_SEED,)
-    referee = FixedSeeds(objective, rule, tuple(seed + offset for seed in seeds))
+    meter = Meter(objective, keeps=False)
+    referee = FixedSeeds(meter, rule, [seed + offset for seed in seeds])
     trace = search(objective, proposer or RuleBased(), referee, settings, Plan(experiments=60))
     return trace, referee
 
@@ -103,7 +104,7 @@ def row(name: str, trace: Trace, referee: FixedSeeds) -> Row:
         confirmed=trace.confirmed,
         first_at_optimum=trace.first_at(0.0),
         retired=trace.retired,
-        evaluations=referee.evaluations,
+        evaluations=referee.meter.evaluations,
     )
 
 

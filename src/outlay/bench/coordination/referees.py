@@ -10,11 +10,43 @@ from outlay.coordination.estimates import Interval, estimate
 from outlay.coordination.noise import Noise
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from outlay.bench.coordination.objective import Objective, Point
     from outlay.bench.coordination.proposers import Champion
     from outlay.task import Coordination
 
+MOVED = 4.0  # sds between two means of at least two evaluations: one in ten thousand
 NOISE_SEEDS = 2  # fresh evaluations of the start beside its selection score, as in a search
+
+
+class Meter:
+    """Evaluates an objective and counts.
+
+    Args:
+        objective: What is evaluated.
+        keeps: Whether a point's value on a seed is kept and costs nothing the next time.
+
+    Attributes:
+        evaluations: Evaluations so far.
+    """
+
+    def __init__(self, objective: Objective, *, keeps: bool) -> None:
+        self.evaluations = 0
+        self._objective = objective
+        self._keeps = keeps
+        self._known: dict[tuple[Point, int], float] = {}
+
+    def observe(self, point: Point, seed: int, time: int) -> float:
+        """Return the value of a point on a seed at experiment `time`."""
+        key = (point, seed)
+        if key in self._known:
+            return self._known[key]
+        self.evaluations += 1
+        value = self._objective.observe(point, seed, time)
+        if self._keeps:
+            self._known[key] = value
+        return value
 
 
 class Assessment(NamedTuple):
@@ -26,13 +58,15 @@ class Assessment(NamedTuple):
 
 
 class Referee(Protocol):
-    """Measures points and decides about promotions.
+    """Measures points and decides about promotions."""
 
-    Attributes:
-        evaluations: Evaluations of the objective so far.
-    """
+    @property
+    def meter(self) -> Meter:
+        """What evaluates and counts."""
 
-    evaluations: int
+    @property
+    def sd(self) -> float | None:
+        """Standard deviation of one evaluation, given or estimated; `None` while unknown."""
 
     def start(self, point: Point) -> float:
         """Return the metric of the start point, which becomes champion."""
@@ -40,22 +74,25 @@ class Referee(Protocol):
     def assess(self, point: Point, champion: Champion, time: int) -> Assessment:
         """Return what follows from measuring a candidate at experiment `time`."""
 
+    def refresh(self, point: Point, time: int) -> bool:
+        """Measure the champion again if the way allows; return whether its value has moved."""
+
 
 class FixedSeeds:
     """The published way: every candidate on the same seeds, against the champion's old metric.
 
     Args:
-        objective: What is measured.
-        rule: Band; factor 0 accepts any gain.
+        meter: What evaluates.
+        rule: Band with a scale; factor 0 accepts any gain.
         seeds: Seeds of every candidate.
         both: Count the champion's error too: its values on these seeds instead of their mean.
     """
 
     def __init__(
-        self, objective: Objective, rule: Band, seeds: tuple[int, ...], *, both: bool = False
+        self, meter: Meter, rule: Band, seeds: Sequence[int], *, both: bool = False
     ) -> None:
-        self.evaluations = 0
-        self._objective = objective
+        self.meter = meter
+        self.sd = rule.scale
         self._rule = rule
         self._seeds = seeds
         self._both = both
@@ -81,40 +118,39 @@ class FixedSeeds:
             self._values = values
         return Assessment(_mean(values), judgement.estimate, improved)
 
+    def refresh(self, point: Point, time: int) -> bool:
+        """Return `False`: the published way carries the champion's metric for good."""
+        return False
+
     def _measured(self, point: Point, time: int) -> tuple[float, ...]:
-        self.evaluations += len(self._seeds)
-        return tuple(self._objective.observe(point, seed, time) for seed in self._seeds)
+        return tuple(self.meter.observe(point, seed, time) for seed in self._seeds)
 
 
 class FreshSeeds:
     """The way of `outlay search`: one selection seed, then pairs of fresh seeds for challengers.
 
-    A value is never measured twice: results are kept by point and seed, unless the landscape
-    moves.
-
     Args:
-        objective: What is measured.
+        meter: What evaluates.
         settings: Rule of confirmation.
         seed: First of the seeds to use; streams do not overlap while seeds are 10,000 apart.
-        moving: Whether a value may differ the next time.
     """
 
-    def __init__(
-        self, objective: Objective, settings: Coordination, seed: int, *, moving: bool = False
-    ) -> None:
-        self.evaluations = 0
+    def __init__(self, meter: Meter, settings: Coordination, seed: int) -> None:
+        self.meter = meter
         self.contest = Contest(settings)
-        self._objective = objective
         self._selection = seed
-        self._fresh = seed + 1
-        self._moving = moving
-        self._known: dict[tuple[Point, int], float] = {}
+        self._fresh = seed
         self._nodes = 0
+
+    @property
+    def sd(self) -> float | None:
+        """Standard deviation of one evaluation, from everything measured more than once."""
+        return self.contest.noise.sd
 
     def start(self, point: Point) -> float:
         """Return the mean of the start's fresh evaluations."""
-        score = self._observe(point, self._selection, 0)
-        fresh = [self._observe(point, self._fresh_seed(), 0) for _ in range(NOISE_SEEDS)]
+        score = self.meter.observe(point, self._selection, 0)
+        fresh = [self.meter.observe(point, self._fresh_seed(), 0) for _ in range(NOISE_SEEDS)]
         self.contest.noise = self.contest.noise.with_group([score, *fresh])
         self.contest.crown(0, score, fresh)
         return self.contest.standing.mean
@@ -122,7 +158,7 @@ class FreshSeeds:
     def assess(self, point: Point, champion: Champion, time: int) -> Assessment:
         """Return the selection score, or the mean of the pairs if it was worth a challenge."""
         contest = self.contest
-        score = self._observe(point, self._selection, time)
+        score = self.meter.observe(point, self._selection, time)
         if not contest.is_challenger(score):
             return Assessment(score, score - contest.standing.mean, False)
         if contest.settings.confirmation == "none":
@@ -134,13 +170,19 @@ class FreshSeeds:
     def final(self, point: Point, count: int, time: int) -> Interval:
         """Return the estimate of a point from evaluations that selected nothing."""
         seeds = [self._fresh_seed() for _ in range(count)]
-        return estimate([self._observe(point, seed, time) for seed in seeds])
+        return estimate([self.meter.observe(point, seed, time) for seed in seeds])
 
-    def refresh(self, point: Point, time: int) -> None:
-        """Measure the champion again and forget what was known of its value."""
-        score = self._observe(point, self._selection, time)
-        fresh = [self._observe(point, self._fresh_seed(), time) for _ in range(NOISE_SEEDS)]
-        self.contest.crown(self.contest.champion, score, fresh)
+    def refresh(self, point: Point, time: int) -> bool:
+        """Measure the champion again in place of what was known; return whether it has moved.
+
+        It has if the two means are more than `MOVED` standard deviations of one evaluation apart.
+        """
+        contest = self.contest
+        known, sd = contest.standing.mean, contest.noise.sd or 0.0
+        score = self.meter.observe(point, self._selection, time)
+        fresh = [self.meter.observe(point, self._fresh_seed(), time) for _ in range(NOISE_SEEDS)]
+        contest.crown(contest.champion, score, fresh)
+        return abs(_mean(fresh) - known) > MOVED * sd
 
     def _challenge(self, point: Point, champion: Champion, score: float, time: int) -> Assessment:
         contest = self.contest
@@ -150,7 +192,8 @@ class FreshSeeds:
         while True:
             seed = self._fresh_seed()
             contest.add_pair(
-                self._observe(point, seed, time), self._observe(champion.point, seed, time)
+                self.meter.observe(point, seed, time),
+                self.meter.observe(champion.point, seed, time),
             )
             judgement = contest.judgement()
             if judgement is not None and judgement.verdict != "continue":
@@ -170,13 +213,6 @@ class FreshSeeds:
         self._fresh += 1
         return self._fresh
 
-    def _observe(self, point: Point, seed: int, time: int) -> float:
-        key = (point, seed)
-        if self._moving or key not in self._known:
-            self.evaluations += 1
-            self._known[key] = self._objective.observe(point, seed, time)
-        return self._known[key]
 
-
-def _mean(values: tuple[float, ...] | list[float]) -> float:
+def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
