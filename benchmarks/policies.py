@@ -1,21 +1,30 @@
-"""The digits example as a simulated evaluator, and the true rank of each configuration.
+"""How good the champion of each policy really is, on the digits example as a simulation.
 
 A search on the simulation is thousands of times faster than on the program, and its champion can
-be ranked, since the table knows the mean of every configuration.
+be ranked, since the exhaustive table knows the mean of every configuration. Every search is a
+whole run through the driver: baseline, confirmation against noise and final estimate included.
+
+    uv run python benchmarks/policies.py --seeds 50
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import math
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+import outlay
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from outlay import Task
 
 TABLE = Path(__file__).resolve().parents[1] / "examples" / "digits" / "table.csv"
 
@@ -75,3 +84,76 @@ def load(path: Path = TABLE) -> Simulation:
         rows={tuple(row[: len(levers)]): i for i, row in enumerate(rows)},
         values=np.array([[float(cell) for cell in row[len(levers) :]] for row in rows]),
     )
+
+
+POLICIES = ("adaptive", "greedy", "uct", "random", "fixed:3", "linear", "single")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What one search ended with: the champion's true rank and true gain, and attempts used."""
+
+    rank: int
+    gain: float
+    attempts: int
+
+
+def search(simulation: Simulation, task: Task, run: int) -> Found:
+    """Return what the search of run number `run` finds; each run has noise of its own."""
+
+    def evaluate(config: Mapping[str, str], seed: int | None) -> float:
+        return simulation.value(config, (seed or 0) + 10_000_000 * (run + 1))
+
+    summary = outlay.search(task, evaluate, seed=run).summary()
+    champion, baseline = summary.champion, summary.baseline
+    assert champion is not None
+    assert baseline is not None
+    gain = simulation.mean(champion.configuration) - simulation.mean(baseline.configuration)
+    return Found(
+        rank=simulation.rank(champion.configuration), gain=gain, attempts=summary.attempts
+    )
+
+
+def row(simulation: Simulation, task: Task, seeds: int) -> str:
+    """Return one line of the table: a policy at a budget, over all seeds."""
+    found = [search(simulation, task, run) for run in range(seeds)]
+    ranks = np.array([one.rank for one in found])
+    gains = np.array([one.gain for one in found])
+    half = 1.96 * gains.std(ddof=1) / math.sqrt(seeds)
+    attempts = np.mean([one.attempts for one in found])
+    low, middle, high = np.quantile(ranks, [0.25, 0.5, 0.75])
+    return (
+        f"{task.search.policy:<10} {task.budget.attempts:>8} {attempts:>6.1f} "
+        f"{middle:>7.0f} ({low:.0f} to {high:.0f}) {np.mean(ranks <= 4):>10.0%} "
+        f"{gains.mean():>10.4f} [{gains.mean() - half:.4f}, {gains.mean() + half:.4f}]"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=50)
+    parser.add_argument("--attempts", type=int, nargs="+", default=[12, 24])
+    arguments = parser.parse_args()
+    simulation = load()
+    base = outlay.load(TABLE.parent)
+    best = max(simulation.rows, key=lambda c: simulation.values[simulation.rows[c]].mean())
+    named = dict(zip(simulation.levers, best, strict=True))
+    default = {lever.name: lever.options[0].name for lever in base.levers}
+    print(
+        f"{len(simulation.rows)} configurations; the default has rank {simulation.rank(default)}, "
+        f"the best gains {simulation.mean(named) - simulation.mean(default):.4f}"
+    )
+    print("policy     attempts   used  rank: median (quartiles)  rank <= 4  true gain [95 %]")
+    for attempts in arguments.attempts:
+        for policy in POLICIES:
+            task = replace(
+                base,
+                budget=outlay.Budget(attempts=attempts),
+                search=replace(base.search, policy=policy),
+            )
+            print(row(simulation, task, arguments.seeds))
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from outlay.api import Ask, Study, search
+    from outlay.designs.planning import Plan, design
+    from outlay.designs.states import ResearchState
     from outlay.errors import (
         BudgetError,
         InputError,
@@ -49,6 +51,8 @@ __all__ = [
     "NothingUsableError",
     "Option",
     "OutlayError",
+    "Plan",
+    "ResearchState",
     "Run",
     "Sandbox",
     "Search",
@@ -57,12 +61,15 @@ __all__ = [
     "Study",
     "Task",
     "Workspace",
+    "design",
     "load",
     "search",
 ]
 
 _HOMES = {
     "outlay.api": ("Ask", "Study", "search"),
+    "outlay.designs.planning": ("Plan", "design"),
+    "outlay.designs.states": ("ResearchState",),
     "outlay.errors": (
         "BudgetError",
         "InputError",

@@ -76,9 +76,11 @@ def check_choices(task: Task, where: str) -> None:
             fault.value(key, found, ", ".join(choices))
 
 
-def check_all(task: Task, where: str) -> None:
+def check_all(task: Task, where: str, *, called: bool) -> None:
     """Raise `InputError` for the first thing in the task that is wrong."""
     fault = Fault(where)
+    if not called and task.evaluator.function is None and not task.evaluator.command:
+        fault.missing("evaluate.command", 'a command such as "python3 score.py --seed {seed}"')
     for part in (_about, _evaluator, _metric, _budget, _seeds, _paths, _settings, _levers):
         part(task, fault)
 
@@ -99,8 +101,6 @@ def _evaluator(task: Task, fault: Fault) -> None:
     evaluator = task.evaluator
     if evaluator.function is not None and evaluator.command:
         fault.value("evaluate.function", evaluator.function, "either a command or a function")
-    if evaluator.function is None and not evaluator.command:
-        fault.missing("evaluate.command", 'a command such as "python3 score.py --seed {seed}"')
     if evaluator.function is not None and not _FUNCTION.fullmatch(evaluator.function):
         fault.value("evaluate.function", evaluator.function, '"module:name"')
     for key, command in (("command", evaluator.command), ("check", evaluator.check)):
@@ -229,14 +229,15 @@ def _levers(task: Task, fault: Fault) -> None:
         key = f"levers.{shown(lever.name)}"
         if not _LEVER_NAME.fullmatch(lever.name):
             fault.value(key, lever.name, "1 to 64 letters, digits and _.+:-")
-        _options(lever, f"{key}.options", fault)
+        _options(lever, f"{key}.options", fault, by_name=not task.evaluator.command)
         for effect in {e for option in lever.options for e in _claims(option)}:
             if owners.setdefault(effect, lever.name) != lever.name:
                 allowed = f"one lever only; {owners[effect]} sets it too"
                 fault.value(f"{key}.options", effect, allowed)
 
 
-def _options(lever: Lever, key: str, fault: Fault) -> None:
+def _options(lever: Lever, key: str, fault: Fault, *, by_name: bool) -> None:
+    """Check a lever's options; a function knows them by name, so they need not differ."""
     names = [option.name for option in lever.options]
     if len(names) < 2:
         fault.value(key, names, "at least two options, the first of them the default")
@@ -247,7 +248,7 @@ def _options(lever: Lever, key: str, fault: Fault) -> None:
             fault.value(here, option.name, "a name of letters, digits and _.+:-, each once")
         _option(option, here, fault)
         setting = (option.args, option.env, option.files, option.patch)
-        if setting in settings:
+        if setting in settings and not by_name:
             fault.value(here, option.name, "options that differ in what they do")
         settings.append(setting)
     if lever.options[0].patch is not None:

@@ -55,7 +55,7 @@ def search(
         InputError: The task is wrong, or differs from the run of that name.
         StoreError: The store is locked, newer, or out of reach.
     """
-    loaded = _loaded(task)
+    loaded = _loaded(task, called=evaluate is not None)
     place = _store_of(task, loaded, store, in_memory=evaluate is not None)
     name = run or loaded.name
     settings = Settings(seed=seed, agent=agent, workers=1 if evaluate else workers)
@@ -67,10 +67,10 @@ def search(
         return Run(name, list(driver.store.read(name)), run_folder(place, name) if place else None)
 
 
-def _loaded(task: Task | str | Path) -> Task:
+def _loaded(task: Task | str | Path, *, called: bool) -> Task:
     if not isinstance(task, Task):
         return taskfile.load(task)
-    check(task)
+    check(task, called=called)
     return task
 
 
@@ -133,7 +133,7 @@ class Study:
         seed: int = 0,
         workers: int = 1,
     ) -> None:
-        loaded = _loaded(task)
+        loaded = _loaded(task, called=True)
         settings = Settings(seed=seed, workers=workers)
         refuse_agent(loaded, settings)
         self.name = run or loaded.name

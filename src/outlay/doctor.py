@@ -205,7 +205,9 @@ def _evaluator(state: State) -> list[Check]:
     checks += [Check(name="evaluator", ok=False, found=problem) for problem in state.problems]
     if not state.problems:
         declared = state.task.evaluator.noise
-        checks.append(Check(name="noise", ok=True, found=f"declared {declared}, and it is"))
+        again = "another value" if state.repeat_differs else "the same value"
+        found = f"declared {declared}; one seed run twice gives {again}"
+        checks.append(Check(name="noise", ok=True, found=found))
     return checks
 
 

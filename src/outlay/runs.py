@@ -19,10 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from outlay import events
-from outlay.errors import InputError
-from outlay.execution.environment import child_environment, threads
-from outlay.execution.snapshot import remove_tree, take
+from outlay.errors import InputError, bad_value
+from outlay.execution.environment import child_environment, for_uv, threads
+from outlay.execution.folder import holder, read_claim
+from outlay.execution.recover import ensure_ended
+from outlay.execution.snapshot import dirty, remove_tree, take
 from outlay.jobs import Place
+from outlay.sqlite_store import unwritable
 from outlay.state import State
 from outlay.task import task_hash, to_json
 
@@ -62,11 +65,14 @@ def run_folder(store: Path, run: str) -> Path:
 
 
 def prepare_folder(store: Path) -> None:
-    """Make the store's folder, hidden from git."""
+    """Make the store's folder, hidden from git; raises `StoreError` if it cannot be written."""
     folder = store.resolve().parent
-    folder.mkdir(parents=True, exist_ok=True)
-    if folder.name == ".outlay" and not (folder / ".gitignore").exists():
-        (folder / ".gitignore").write_text("*\n")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if folder.name == ".outlay" and not (folder / ".gitignore").exists():
+            (folder / ".gitignore").write_text("*\n")
+    except OSError as error:
+        raise unwritable(folder, error) from None
 
 
 def place_of(task: Task, folder: Path, settings: Settings) -> Place:
@@ -74,7 +80,7 @@ def place_of(task: Task, folder: Path, settings: Settings) -> Place:
     kind, _, command = settings.agent.partition(":")
     return Place(
         folder=folder,
-        environment=child_environment((), threads(settings.workers)),
+        environment=child_environment((), threads(settings.workers)) | for_uv(task.workspace.path),
         mask=(task.workspace.path, str(folder.parent.parent)),
         agent=tuple(shlex.split(command)) if kind == "command" else (),
     )
@@ -125,6 +131,8 @@ def open_run(
     Raises:
         InputError: If the run differs, naming what does.
     """
+    if folder is not None and not Path(task.workspace.path).is_dir():
+        raise bad_value(f"run {run!r}", "task.workspace", task.workspace.path, "a folder there is")
     files = take(task.workspace.path, folder / "objects") if folder is not None else ""
     began: list[AnyEvent] = []
     state = State()
@@ -148,7 +156,12 @@ def open_run(
 
 
 def _clear(folder: Path | None) -> None:
-    """Remove what an earlier run of that name left: its results must not pass for new ones."""
+    """End and remove what an earlier run of that name left: its results must not pass for new."""
+    jobs = folder / "jobs" if folder is not None else None
+    for job in jobs.iterdir() if jobs is not None and jobs.is_dir() else ():
+        claim = read_claim(job)
+        if folder is not None and claim is not None and holder(claim) is not None:
+            ensure_ended(folder, job.name, claim.token)
     for name in ("jobs", "tree"):
         if folder is not None and (folder / name).exists():
             remove_tree(folder / name)
@@ -160,6 +173,7 @@ def _start(task: Task, settings: Settings, files: str) -> AnyEvent:
         task=to_json(task),
         task_hash=task_hash(task),
         files=files,
+        dirty=bool(files) and dirty(task.workspace.path),
         seed=settings.seed,
         agent=settings.agent,
         workers=settings.workers,

@@ -116,6 +116,8 @@ def _request(folder: Path | None) -> Callable[[], bool]:
     """Return whether someone asked the run to stop since the last call, through its folder."""
     if folder is None:
         return lambda: False
+    # One that is there already was meant for a driver that is gone.
+    (folder / "stop").unlink(missing_ok=True)
 
     def requested() -> bool:
         file = folder / "stop"

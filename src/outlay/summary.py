@@ -8,6 +8,7 @@ import msgspec
 
 from outlay.coordination.estimates import Interval, estimate, paired_difference
 from outlay.state import BASELINE
+from outlay.trust import self_reported
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,6 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         selected: Mean over the selection seeds, which chose it: biased upwards for a champion.
         fresh: Estimate from the final seeds, which chose nothing; null before the end.
         configuration: Lever to option.
-        self_reported: Whether a file that the agent may edit prints the metric.
     """
 
     node: int | str
@@ -59,6 +59,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         seed: Seed of the run.
         policy: Name of the policy.
         problems: What the evaluator's checks found.
+        self_reported: Whether a file that the agent may edit prints the metric.
         report: Path of the report; empty if none was written.
     """
 
@@ -75,6 +76,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     policy: str
     problems: list[str]
+    self_reported: bool
     report: str = ""
 
 
@@ -96,6 +98,7 @@ def summarise(state: State, run: str, report: str = "") -> Summary:
         seed=started.seed if started else 0,
         policy=state.task.search.policy,
         problems=list(state.problems),
+        self_reported=self_reported(state),
         report=report,
     )
 
@@ -117,7 +120,14 @@ def standing(state: State, node: int) -> Standing:
 
 def difference(state: State) -> Estimate | None:
     """Return champion minus baseline on the final seeds where both have a value."""
-    pairs = [(a, b) for a, b in state.final_pairs() if a is not None and b is not None]
+    sides: dict[int, dict[int, float]] = {}
+    for evaluation in state.final:
+        if evaluation.value is not None:
+            sides.setdefault(evaluation.seed, {})[evaluation.node] = evaluation.value
+    champion, baseline = state.contest.champion, state.baseline
+    pairs = [
+        (s[champion], s[baseline]) for s in sides.values() if {champion, baseline} <= s.keys()
+    ]
     if not pairs:
         return None
     sign = state.task.metric.sign

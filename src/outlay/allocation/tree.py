@@ -23,6 +23,7 @@ class Node:
         id: Number in the tree; the root is 0.
         parent: The parent, or `None` for the root.
         proposal: How it differs from its parent; `None` for the root.
+        prior: The proposal's prior `P`, 1 for the root.
         counts_as_plan: Whether it counts towards its parent's `m`.
         status: `open` until launched, `running` while in flight; `scored`, `failed` and `lost`
             are final.
@@ -52,6 +53,7 @@ class Node:
         "id",
         "in_flight",
         "parent",
+        "prior",
         "proposal",
         "pruned",
         "reward",
@@ -68,6 +70,7 @@ class Node:
         self.id = number
         self.parent = parent
         self.proposal = proposal
+        self.prior = 1.0 if proposal is None else proposal.prior
         self.counts_as_plan = proposal is None or proposal.kind == "plan"
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.status: NodeStatus = "open"
@@ -90,11 +93,6 @@ class Node:
     def value(self) -> float:
         """Branch value `Q`: mean reward over the retained scored subtree; 0 without any."""
         return self.total / self.count if self.count else 0.0
-
-    @property
-    def prior(self) -> float:
-        """The proposal's prior `P`, 1 for the root."""
-        return 1.0 if self.proposal is None else self.proposal.prior
 
     def path(self) -> Iterator[Node]:
         """Yield the node, its parent, and so on up to the root."""
@@ -136,8 +134,9 @@ class Tree:
                 raise ValueError(f"node {node.id} proposed, the next one is {place}")
         self.nodes += added
         parent.children += added
-        for node in added:
-            self._show(node)
+        for node in added:  # in order, unlike those that come back from flight
+            parent.visible[node.id] = node
+            parent.visible_plans += node.counts_as_plan
         self._update(parent, unsettled=len(added), actionable=len(added))
         return added
 

@@ -113,18 +113,19 @@ def report_rows(tables: Sequence[Table], sources: Iterable[str], *, transfer: bo
 
 def groups(rows: Sequence[Row]) -> list[Group]:
     """Return the rows grouped as the goals are stated."""
-    kinds = {
-        "four-factor": lambda row: row.d == 4,
-        "paired six-factor": lambda row: row.d == 6 and row.family not in UNPAIRED,
-        "beat and graph": lambda row: row.d == 6 and row.family in UNPAIRED,
-    }
     found = []
-    for name, belongs in kinds.items():
-        members = [row for row in rows if belongs(row)]
+    for name in ("four-factor", "paired six-factor", "beat and graph"):
+        members = [row for row in rows if _group_name(row) == name]
         for budget in sorted({row.budget for row in members}):
             here = tuple(row for row in members if row.budget == budget)
             found.append(Group(name=name, d=here[0].d, budget=budget, rows=here))
     return found
+
+
+def _group_name(row: Row) -> str:
+    if row.d == 4:
+        return "four-factor"
+    return "beat and graph" if row.family in UNPAIRED else "paired six-factor"
 
 
 def gain(rows: Sequence[Row], rival: str, seed: int = 0) -> Interval:

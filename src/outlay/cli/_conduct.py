@@ -131,6 +131,8 @@ def in_words(summary: Summary) -> str:
             lines.append(f"          node {summary.champion.node}: {_changed(summary)}")
     if summary.difference is not None:
         lines.append(f"gain      {_interval(summary.difference)}, paired, positive is better")
+    if summary.self_reported:
+        lines.append("caution   self-reported: a file that the agent may edit prints the metric")
     lines += [f"problem   {problem}" for problem in summary.problems]
     if summary.report:
         lines.append(f"report    {summary.report}")

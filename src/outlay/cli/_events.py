@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from outlay import events
-from outlay.report.words import change, cut, interval, many, number, settings, signed
+from outlay.doctor import expected_cost
+from outlay.report.words import change, cut, duration, interval, many, number, settings, signed
 
 if TYPE_CHECKING:
     from outlay.events import AnyEvent
@@ -29,6 +30,8 @@ def sentence(event: AnyEvent, state: State) -> str:
         case events.Reflected(children=children, node=node):
             new = many(len(children), "new plan")
             return f"node {node}: {new if children else 'nothing more to propose'}"
+        case events.ScaleFixed():
+            return _expected(state)
         case events.Judged():
             return _judged(event, state)
         case events.BudgetChanged(budget=budget):
@@ -80,6 +83,12 @@ def _attempted(event: events.AttemptSettled, state: State) -> str:
 
 def _why(event: events.AttemptSettled | events.MeasurementSettled) -> str:
     return cut(f"{event.outcome}, {event.reason}: {event.detail}", 160)
+
+
+def _expected(state: State) -> str:
+    cost = expected_cost(state)
+    time = duration(cost.seconds)
+    return f"expected: {cost.evaluations} evaluations, {time}, {cost.usd:.2f} USD"
 
 
 def _judged(event: events.Judged, state: State) -> str:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 PLAIN, EXECUTABLE, LINK = "100644", "100755", "120000"
-NEVER = ("**/.git", "**/.outlay", "outlay.toml")
-"""What no snapshot holds, so what no agent sees."""
+NEVER = ("**/.git", "**/.outlay", "**/__pycache__", "outlay.toml", ".venv")
+"""What no snapshot holds, so what no agent sees; byte code comes and goes by itself."""
 
 
 class Entry(NamedTuple):
@@ -194,6 +194,11 @@ def _git_files(root: Path) -> list[str] | None:
         return None
     listed = _git(root, "ls-files", "-co", "--exclude-standard", "-z")
     return None if listed is None else sorted({os.fsdecode(p) for p in listed.split(b"\0") if p})
+
+
+def dirty(folder: str | os.PathLike[str]) -> bool:
+    """Return whether git knows of changes in the folder that are not committed."""
+    return bool(_git(Path(folder), "status", "--porcelain", "--", "."))
 
 
 def _git(root: Path, *arguments: str) -> bytes | None:

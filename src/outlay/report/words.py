@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from outlay.report.trust import self_reported
 from outlay.summary import difference, standing
+from outlay.trust import self_reported
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

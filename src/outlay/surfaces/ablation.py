@@ -257,6 +257,7 @@ def ablate(
     Raises:
         InputError: If an argument is wrong; nothing has been called then, except for `metric`,
             which can only be checked against what the first call returned.
+        BudgetError: If the budget does not pay for one call.
         NothingUsableError: If every call failed.
 
     Example:
@@ -285,6 +286,8 @@ def ablate(
         if save is not None:
             ablation.surface().save(save)
         metric_name([taken for taken in ablation.measurements if not taken.reason], metric)
+    if not ablation.measurements:
+        raise BudgetError("ablate: the budget does not pay for one measurement")
     if all(taken.reason for taken in ablation.measurements):
         reasons = {taken.reason for taken in ablation.measurements}
         raise NothingUsableError(f"ablate: every measurement failed: {'; '.join(sorted(reasons))}")
@@ -296,6 +299,8 @@ def _measure(ablation: Ablation, fn: Program, config: Config, clock: Callable[[]
     start = clock()
     try:
         metrics = read_metrics(fn(dict(config)))
+        if ablation.metric is not None and ablation.metric not in metrics:
+            raise InputError(f"metric {ablation.metric}: found {', '.join(metrics)}")
     except InputError as error:
         ablation.fail(config, str(error), seconds=clock() - start)
     except Exception as error:

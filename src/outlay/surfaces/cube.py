@@ -57,7 +57,7 @@ def edges(d: int) -> Edges:
 @lru_cache
 def hamming(d: int) -> IntArray:
     """Return the number of factors in which two cells differ, shape (2**d, 2**d), read-only."""
-    distance = (bits(d)[:, None, :] != bits(d)[None, :, :]).sum(axis=2)
+    distance: IntArray = (bits(d)[:, None, :] != bits(d)[None, :, :]).sum(axis=2)
     distance.setflags(write=False)
     return distance
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +30,7 @@ class Earlier:
 
     space: Space
     table: FloatArray
+    _log_priors: dict[bytes, FloatArray] = field(default_factory=dict)
 
     def shapes(self, rows: IntArray) -> FloatArray:
         """Return the surfaces at rows, shape (k, surfaces), over the root of their number."""
@@ -37,7 +38,16 @@ class Earlier:
         return found
 
     def log_prior(self, models: Models) -> FloatArray:
-        """Return the log of how plausible each model was on average, mixed with a flat share."""
+        """Return the log of how plausible each model was on average, mixed with a flat share.
+
+        Computed once for each set of relevances, gates aside, as every purchase asks for it.
+        """
+        key = models.log_correlation.tobytes()
+        if key not in self._log_priors:
+            self._log_priors[key] = self._compute_log_prior(models)
+        return self._log_priors[key]
+
+    def _compute_log_prior(self, models: Models) -> FloatArray:
         cells = np.arange(self.space.size)
         if len(cells) > LARGEST_SAMPLE:
             cells = np.random.default_rng(0).choice(cells, LARGEST_SAMPLE, replace=False)

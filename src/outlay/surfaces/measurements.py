@@ -46,12 +46,15 @@ def read_metrics(value: object) -> dict[str, float]:
         named = dict(value)
     if not named:
         raise InputError("metrics: found none, allowed: a number or names with numbers")
-    for name, number in named.items():
-        if isinstance(number, bool) or not isinstance(number, int | float | np.number):
-            raise InputError(f"metric {name}: found {number!r}, allowed: a number")
-        if not isfinite(number):
-            raise InputError(f"metric {name}: found {number}, allowed: a finite number")
-    return {str(name): float(number) for name, number in named.items()}
+    return {str(name): _finite(name, number) for name, number in named.items()}
+
+
+def _finite(name: object, number: object) -> float:
+    if isinstance(number, bool) or not isinstance(number, int | float | np.floating | np.integer):
+        raise InputError(f"metric {name}: found {number!r}, allowed: a number")
+    if not isfinite(number):
+        raise InputError(f"metric {name}: found {number}, allowed: a finite number")
+    return float(number)
 
 
 def metric_name(measurements: Sequence[Measurement], wanted: str | None) -> str:

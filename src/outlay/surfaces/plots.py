@@ -1,4 +1,4 @@
-"""Pictures of a surface, with matplotlib: effects, interactions, and the surface itself as tiles."""
+"""Pictures of a surface, with matplotlib: effects, interactions, and the surface as tiles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from outlay.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from outlay.surfaces.cube import FloatArray
+    from outlay.surfaces.cube import BoolArray, FloatArray
     from outlay.surfaces.surface import Surface
 
 LARGEST_TILES = 1024
@@ -35,21 +35,17 @@ def plot_effects(surface: Surface) -> Figure:
     axes.set_yticks(range(len(average)), [_label(row) for row in average.itertuples()])
     axes.invert_yaxis()
     axes.set_xlabel(f"change of {surface.metric}")
-    axes.set_title("What each factor does: average (square, 90 %) and each background (dots)")
+    axes.set_title("Average effects (90 %), and in each background", fontsize=10)
     return figure
 
 
-def _dots(axes: Axes, place: int, effects: FloatArray, measured: FloatArray) -> None:
+def _dots(axes: Axes, place: int, effects: FloatArray, measured: BoolArray) -> None:
     """Draw conditional effects: filled where both ends are measured, hollow where predicted."""
     jitter = np.linspace(-0.25, 0.25, len(effects)) if len(effects) > 1 else np.zeros(1)
-    colours = np.where(effects >= 0, POSITIVE, NEGATIVE)
+    colours = [POSITIVE if effect >= 0 else NEGATIVE for effect in effects]
+    filled = [c if known else "none" for c, known in zip(colours, measured, strict=True)]
     axes.scatter(
-        effects,
-        place + jitter,
-        s=14,
-        facecolors=np.where(measured, colours, "none"),
-        edgecolors=colours,
-        linewidths=0.8,
+        effects, place + jitter, s=14, facecolors=filled, edgecolors=colours, linewidths=0.8
     )
 
 
@@ -78,7 +74,7 @@ def plot_interactions(surface: Surface) -> Figure:
         axes.text(j, i, text, ha="center", va="center", color="white" if dark else "black")
     axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
     axes.set_yticks(range(len(names)), names)
-    axes.set_title("Interactions (* 90 % interval leaves out 0)")
+    axes.set_title("Interactions (* interval leaves out 0)", fontsize=10)
     figure.colorbar(picture, ax=axes, label=f"second difference of {surface.metric}")
     return figure
 
@@ -115,7 +111,7 @@ def plot_surface(surface: Surface) -> Figure:
     axes.tick_params(axis="x", rotation=90)
     axes.set_ylabel(", ".join(names[:down]))
     axes.set_xlabel(", ".join(names[down:]))
-    axes.set_title("Predicted value of every configuration (dot: measured, cross: failed)")
+    axes.set_title("Predicted values\n(dot: measured, cross: failed)", fontsize=10)
     figure.colorbar(picture, ax=axes, label=surface.metric)
     return figure
 

@@ -29,11 +29,12 @@ def remaining_uncertainty(
     own = np.diagonal(covariance)
     before = own[high] + own[low] - 2 * covariance[high, low]
     spread = np.maximum(own[candidates] + noise, 1e-300)
-    after: FloatArray = np.sqrt(np.maximum(before[:, None] - shared**2 / spread, 0.0))
-    return after.sum(axis=0)
+    after = np.sqrt(np.maximum(before[:, None] - shared**2 / spread, 0.0))
+    total: FloatArray = after.sum(axis=0)
+    return total
 
 
 def smallest(remaining: FloatArray) -> int:
     """Return the position of the smallest value; values equal up to rounding go to the first."""
-    scale = float(remaining.max()) or 1.0
+    scale = float(np.abs(remaining).max()) or 1.0
     return int(np.argmin(np.round(remaining / scale, DECIMALS)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from outlay.surfaces.intervals import Reach, half_width
+from outlay.surfaces.intervals import SUM_SHARE, Typical, half_width, typical_share
 
 if TYPE_CHECKING:
     from outlay.surfaces.beliefs import Beliefs
@@ -35,7 +35,7 @@ class Readout:
         beliefs: Plausible models.
         exact: Measured value by cell.
         noisy: Whether measured values carry noise.
-        seed: Seed of the sample of effects that sets the typical uncertainty of a large space.
+        seed: Seed of the sample that sets the typical variance of a large space.
     """
 
     space: Space
@@ -52,7 +52,7 @@ class Readout:
             means.append(found.mean)
             variances.append(np.diagonal(found.covariance))
         mean, measured = np.concatenate(means), np.isin(cells, list(self.exact))
-        width = half_width(np.concatenate(variances), self.typical.cell)
+        width = half_width(np.concatenate(variances), self.added.cell)
         if not self.noisy:
             mean = self._with_measured(cells, mean)
             width = np.where(measured, 0.0, width)
@@ -70,7 +70,7 @@ class Readout:
             variances.append(_difference_variance(found.covariance, place, place + count))
         known = list(self.exact)
         measured = np.isin(pairs.low, known) & np.isin(pairs.high, known)
-        width = half_width(np.concatenate(variances), self.typical.effect)
+        width = half_width(np.concatenate(variances), self.added.effect)
         if not self.noisy:
             width = np.where(measured, 0.0, width)
         return Reading(np.concatenate(means), width, measured)
@@ -84,11 +84,12 @@ class Readout:
         found = self.beliefs.posterior(self.space.rows(cells))
         mean = found.mean if self.noisy else self._with_measured(cells, found.mean)
         variance = np.array([weights @ found.covariance @ weights])
-        return float(weights @ mean), float(half_width(variance, 0.0)[0])
+        added = SUM_SHARE * sum(abs(weight) for weight, _ in parts) * self.added.effect
+        return float(weights @ mean), float(half_width(variance, added)[0])
 
     @cached_property
-    def typical(self) -> Reach:
-        """The mean posterior variance of open cells and effects, in a sample of a large space."""
+    def added(self) -> Typical:
+        """Variance added to each open cell and effect (see `intervals.py`)."""
         backgrounds = np.arange(self.space.size)
         if self.space.size > CHUNK:
             count = max(2, CHUNK // (2 * self.space.d))
@@ -102,7 +103,8 @@ class Readout:
         )
         effect = _difference_variance(covariance, low, high)[~(known[low] & known[high])]
         cell = np.diagonal(covariance)[~known]
-        return Reach(*(float(part.mean()) if len(part) else 0.0 for part in (cell, effect)))
+        share = typical_share(len(self.exact), self.space.size)
+        return Typical(*(share * float(p.mean()) if len(p) else 0.0 for p in (cell, effect)))
 
     def _with_measured(self, cells: IntArray, mean: FloatArray) -> FloatArray:
         return np.array(
