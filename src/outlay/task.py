@@ -5,8 +5,14 @@ A task is plain data. It is read from a TOML file by `outlay.taskfile`, or built
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import hashlib
+from dataclasses import dataclass, field, replace
 from typing import Literal
+
+import msgspec
+
+from outlay import _taskcheck
+from outlay.errors import InputError
 
 Direction = Literal["maximize", "minimize"]
 Noise = Literal["seed", "machine"]
@@ -84,7 +90,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluator:
-    """What scores a workspace.
+    """What scores a workspace; without command and function it is the Python caller.
 
     Attributes:
         command: Program and arguments, run without a shell; `{seed}` in an argument becomes the
@@ -104,7 +110,7 @@ class Evaluator:
     @property
     def seeded(self) -> bool:
         """Whether the evaluation takes a seed (else repeats stand in for seeds)."""
-        return self.function is not None or any("{seed}" in part for part in self.command)
+        return not self.command or any("{seed}" in part for part in self.command)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +230,7 @@ class Task:
     name: str
     question: str
     workspace: Workspace
-    evaluator: Evaluator
+    evaluator: Evaluator = Evaluator()
     metric: Metric
     budget: Budget
     levers: tuple[Lever, ...] = ()
@@ -233,3 +239,43 @@ class Task:
     sandbox: Sandbox = Sandbox()
     coordination: Coordination = Coordination()
     search: Search = Search()
+
+
+def check(task: Task, where: str = "task", *, called: bool = False) -> None:
+    """Raise `InputError` if anything in the task is wrong; files are looked at elsewhere.
+
+    Args:
+        task: The task, read from a file or built in Python.
+        where: What the message calls the task, such as the path of its file.
+        called: Whether the caller evaluates, so that the task may name no evaluator.
+    """
+    _taskcheck.check_choices(task, where)
+    try:
+        msgspec.convert(msgspec.to_builtins(task), Task)
+    except (msgspec.ValidationError, TypeError) as error:
+        message, _, path = str(error).partition(" - at `$")
+        key = path.strip(".`") or "task"
+        raise InputError(f"{where}: {key}: found a wrong type: {message}") from None
+    _taskcheck.check_all(task, where, called=called)
+
+
+def to_json(task: Task) -> str:
+    """Return the task as canonical JSON: equal tasks give equal text, options keep their order."""
+    return msgspec.json.encode(task, order="sorted").decode()
+
+
+def from_json(text: str) -> Task:
+    """Return the task that `to_json` wrote; raises `InputError` for any other text."""
+    try:
+        return msgspec.json.decode(text, type=Task)
+    except msgspec.MsgspecError as error:
+        raise InputError(f"stored task: found {error}, allowed: a task of this version") from None
+
+
+def task_hash(task: Task) -> str:
+    """Return what identifies the task: 64 hexadecimal digits.
+
+    The budget is left out, so that it may be raised, and so is the folder, so that it may move.
+    """
+    core = replace(task, budget=Budget(), workspace=replace(task.workspace, path=""))
+    return hashlib.sha256(to_json(core).encode()).hexdigest()

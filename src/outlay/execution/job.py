@@ -4,21 +4,25 @@ The driver writes `job.json` into the job's folder and starts `outlay attempt RU
 claims the job, carries it out and leaves `result.json`, written beside and renamed.
 An attempt's job has one subject. A measurement's job may have two (challenger and incumbent, or
 champion and baseline) and evaluates them in the order given.
+
+The records are named tuples, built by keyword: data classes would make every attempt's process
+start about a fifth later.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 FORMAT = 1
 
+Sandbox = Literal["", "bwrap", "unshare", "subreaper"]
 Status = Literal["done", "failed", "infrastructure"]
 
+_NONE: dict[str, Any] = {}  # shared by all records, which are never changed in place
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+
+class Subject(NamedTuple):
     """A workspace to lay out, and what is run in it.
 
     Attributes:
@@ -33,15 +37,14 @@ class Subject:
 
     label: str
     files: str
-    swaps: dict[str, str] = field(default_factory=dict)
+    swaps: dict[str, str] = _NONE
     patches: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
-    env: dict[str, str] = field(default_factory=dict)
-    config: dict[str, str] = field(default_factory=dict)
+    env: dict[str, str] = _NONE
+    config: dict[str, str] = _NONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(NamedTuple):
     """One child process's work.
 
     Attributes:
@@ -66,6 +69,10 @@ class Job:
         editable, protected, hidden: Globs relative to the workspace.
         data: Absolute path to path in the workspace, linked or mounted read-only.
         read, network, gpu: Widening of the sandbox.
+        mask: Absolute folders that no command of the job may see, such as the user's workspace and
+            the store; the run folder is always masked. Only `bwrap` can keep this promise.
+        sandbox: `bwrap`, `unshare` or `subreaper`; empty lets the process find the best one.
+        keep_going: Whether a run without a value is no reason to leave the others out.
         exclusive: Lock file held around each evaluation, or `None`.
         keep: Whether the laid-out workspace stays after the result was written.
     """
@@ -90,32 +97,33 @@ class Job:
     seconds: float | None = None
     memory: int | None = None
     output: int = 10_000_000
-    environment: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = _NONE
     editable: tuple[str, ...] = ("**",)
     protected: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
-    data: dict[str, str] = field(default_factory=dict)
+    data: dict[str, str] = _NONE
     read: tuple[str, ...] = ()
     network: bool = False
     gpu: bool = False
+    mask: tuple[str, ...] = ()
+    sandbox: Sandbox = ""
+    keep_going: bool = False
     exclusive: str | None = None
     keep: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluated:
+class Evaluated(NamedTuple):
     """One evaluation: a value, or the fault that kept it from being one."""
 
     subject: int
     seed: int | None
     value: float | None
     seconds: float
-    metrics: dict[str, float] = field(default_factory=dict)
+    metrics: dict[str, float] = _NONE
     fault: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(NamedTuple):
     """What a job answers.
 
     Attributes:
@@ -123,7 +131,7 @@ class Result:
         status: `done` if every run has a value; `failed` for a fault of the work; and
             `infrastructure` for one of the machine (out of memory of the host, full disk).
         reason: One word: `timeout`, `memory`, `crash`, `metric`, `check`, `protected`, `patch`,
-            `agent`, `disk`, `ended`; empty when done.
+            `agent`, `disk`, `host`, `ended`; empty when done.
         detail: One line for people.
         runs: Evaluations that took place.
         seconds: Wall clock of the work, charged.
@@ -150,7 +158,11 @@ class Result:
 
 def to_json(record: Job | Result) -> str:
     """Return the record as one JSON text."""
-    return json.dumps({"format": FORMAT, **asdict(record)}, allow_nan=False)
+    fields = {"format": FORMAT, **record._asdict()}
+    for name in fields.keys() & {"subjects", "runs"}:
+        parts = fields[name]  # records, or the plain pairs of a job's runs
+        fields[name] = [part._asdict() if hasattr(part, "_asdict") else part for part in parts]
+    return json.dumps(fields, allow_nan=False)
 
 
 def job_from_json(text: str) -> Job:

@@ -1,0 +1,36 @@
+"""The layout of an autoresearch workspace, as the tables of a task file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_FILES = ("program.md", "train.py", "prepare.py")
+
+
+def defaults(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the tables that the layout stands for, or none if the folder has another layout."""
+    if not all((folder / name).is_file() for name in _FILES):
+        return {}
+    return {
+        "task": {
+            "name": "autoresearch",
+            "question": "Which change of train.py lowers val_bpb?",
+            "editable": ["train.py"],
+            "protected": ["prepare.py"],
+        },
+        "evaluate": {
+            "command": "uv run train.py",
+            "metric": "val_bpb",
+            "direction": "minimize",
+            # Training stops by the clock, so work beside it changes the score.
+            "noise": "machine",
+            "secondary": ["peak_vram_mb"],
+        },
+        "limits": {"seconds": 600},
+        # One night: the layout's own page counts on about a hundred experiments.
+        "budget": {"attempts": 100},
+        "sandbox": {"gpu": True},
+    }

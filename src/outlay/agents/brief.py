@@ -1,0 +1,51 @@
+"""What a command agent is told: its plan, what happened so far, and which ways are closed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from outlay.agents.plans import plan
+
+if TYPE_CHECKING:
+    from outlay.allocation.tree import Node
+    from outlay.state import State
+
+RECENT = 12
+"""Attempts that a brief lists, the latest ones."""
+
+
+def brief(state: State, node: Node) -> str:
+    """Return the Markdown text for the attempt that executes the node."""
+    hypothesis = node.proposal.hypothesis if node.proposal is not None else ""
+    parts = [
+        plan(state.task, {}, hypothesis or "Some change of the editable files helps."),
+        "## What to do\n\nImprove the program in this folder. Change editable files only.",
+        _standing(state, node),
+        _history(state),
+        _dead_ends(state),
+    ]
+    return "\n\n".join(part.strip() for part in parts if part) + "\n"
+
+
+def _standing(state: State, node: Node) -> str:
+    metric = state.task.metric
+    lines = [f"- baseline: {metric.name} = {state.reward.center:g}"] if state.reward else []
+    if node.parent is not None and node.parent.score is not None:
+        lines.append(f"- this folder, from node {node.parent.id}: {node.parent.score:g}")
+    return "## Where things stand\n\n" + "\n".join(lines) if lines else ""
+
+
+def _history(state: State) -> str:
+    lines = []
+    for attempt in range(max(1, state.attempts - RECENT), state.attempts + 1):
+        node = state.tree.nodes[state.nodes[attempt]]
+        if node.status in ("scored", "failed"):
+            outcome = "failed" if node.score is None else f"{node.score:g}"
+            lines.append(f"- attempt {attempt} (node {node.id}): {outcome}")
+    return "## Attempts so far\n\n" + "\n".join(lines) if lines else ""
+
+
+def _dead_ends(state: State) -> str:
+    retired = sorted(state.directions.dead_ends.retired)
+    lines = [f"- {axis}: {direction}" for axis, direction in retired]
+    return "## Dead ends\n\nTried three times without gain:\n" + "\n".join(lines) if lines else ""

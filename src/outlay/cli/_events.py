@@ -1,0 +1,128 @@
+"""What happened, one short sentence an event."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from outlay import events
+from outlay.doctor import expected_cost
+from outlay.report.words import change, cut, duration, interval, many, number, settings, signed
+
+if TYPE_CHECKING:
+    from outlay.events import AnyEvent
+    from outlay.state import State
+
+
+def sentence(event: AnyEvent, state: State) -> str:
+    """Return the event in words; empty for those that tell a person nothing.
+
+    Args:
+        event: What happened.
+        state: The state after it, or after later events of its step.
+    """
+    match event:
+        case events.MeasurementLaunched() | events.AttemptLaunched():
+            return _launched(event, state)
+        case events.MeasurementSettled():
+            return _measured(event, state)
+        case events.AttemptSettled():
+            return _attempted(event, state)
+        case events.Reflected(children=children, node=node):
+            new = many(len(children), "new plan")
+            return f"node {node}: {new if children else 'nothing more to propose'}"
+        case events.ScaleFixed():
+            return _expected(state)
+        case events.Judged():
+            return _judged(event, state)
+        case events.BudgetChanged(budget=budget):
+            limits = {k: v for k in budget.__slots__ if (v := getattr(budget, k)) is not None}
+            return "limits now: " + ", ".join(f"{v:g} {k}" for k, v in limits.items())
+        case events.StopRequested():
+            return "asked to stop: nothing new starts"
+        case events.RunEnded(status=status, reason=reason):
+            return f"ended, {status}: {reason}"
+        case _:
+            return ""
+
+
+def task_of(launch: events.AttemptLaunched | events.MeasurementLaunched, state: State) -> str:
+    """Return what a launch does, in a few words."""
+    if isinstance(launch, events.AttemptLaunched):
+        node = state.tree.nodes[launch.node]
+        return f"attempt {launch.attempt}, node {node.id}: {cut(change(state, node), 80)}"
+    if launch.purpose == "baseline":
+        return "measuring the baseline"
+    if launch.purpose == "final":
+        return f"final measurement, {len(launch.runs)} evaluations on fresh seeds"
+    return f"comparing attempt {launch.attempt} with the champion on fresh seeds"
+
+
+def _launched(event: events.AttemptLaunched | events.MeasurementLaunched, state: State) -> str:
+    # A comparison goes pair by pair; its judgement says what came of all of them.
+    if isinstance(event, events.MeasurementLaunched) and event.purpose == "confirmation":
+        return ""
+    again = f", try {event.trial}" if event.trial > 1 else ""
+    return task_of(event, state) + again
+
+
+def _measured(event: events.MeasurementSettled, state: State) -> str:
+    if event.outcome != "scored":
+        return f"measurement {event.work}: {_why(event)}"
+    if event.work == "m1" and state.baseline_values:
+        score = state.selection_mean(state.baseline_values)
+        return f"baseline: {state.task.metric.name} {number(score)}"
+    return ""
+
+
+def _attempted(event: events.AttemptSettled, state: State) -> str:
+    node = state.tree.nodes[state.nodes[event.attempt]]
+    if event.outcome == "scored":
+        return f"attempt {event.attempt}: {state.task.metric.name} {number(node.score)}"
+    return f"attempt {event.attempt}: {_why(event)}"
+
+
+def _why(event: events.AttemptSettled | events.MeasurementSettled) -> str:
+    return cut(f"{event.outcome}, {event.reason}: {event.detail}", 160)
+
+
+def _expected(state: State) -> str:
+    cost = expected_cost(state)
+    time = duration(cost.seconds)
+    return f"expected: {cost.evaluations} evaluations, {time}, {cost.usd:.2f} USD"
+
+
+def _judged(event: events.Judged, state: State) -> str:
+    node = state.nodes[event.attempt]
+    gain = f"gain {signed(event.estimate)} ({interval(event.low, event.high)})"
+    measured = f"{gain} on {many(event.pairs, 'fresh pair')}" if event.pairs else event.reason
+    if event.promoted:
+        return f"node {node} is the new champion: {measured}"
+    return f"node {node} is not confirmed: {measured}"
+
+
+def champion_line(state: State) -> str:
+    """Return who is champion and where it stands beside the baseline."""
+    if state.reward is None:
+        return "the baseline is not measured yet"
+    sign, metric = state.task.metric.sign, state.task.metric.name
+    baseline = f"baseline {number(state.reward.center)}"
+    if state.contest.champion == state.baseline:
+        return f"the baseline, {metric} {number(state.reward.center)}: nothing confirmed yet"
+    node = state.tree.nodes[state.contest.champion]
+    level = number(sign * state.contest.standing.mean)
+    what = settings(state.configuration(node)) if state.with_levers else change(state, node)
+    return f"node {node.id}, {metric} about {level}, {baseline} · {cut(what, 120)}"
+
+
+def budget_line(state: State, elapsed: float) -> str:
+    """Return what is left under each limit."""
+    left = state.ledger.remaining(state.budget, elapsed)
+    parts = [
+        f"{max(getattr(left, name), 0):,.5g} of {limit:,.5g} {unit}"
+        for name, unit in _UNITS
+        if (limit := getattr(state.budget, name)) is not None
+    ]
+    return " · ".join(parts)
+
+
+_UNITS = (("attempts", "attempts"), ("tokens", "tokens"), ("usd", "USD"), ("seconds", "s"))

@@ -1,0 +1,225 @@
+"""`outlay design`: what an experiment is worth before it is run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from outlay.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from outlay.designs.assessment import Assessment
+    from outlay.designs.planning import Option, Plan
+
+_WIDTH = 110
+_PICTURES = (".png", ".svg", ".pdf")
+_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+_state = click.argument("state", type=click.Path(path_type=Path))
+
+
+class _PlanByDefault(click.Group):
+    """Takes `outlay design STATE` as `outlay design plan STATE`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the default command first unless another one, or help, is asked for."""
+        if args and args[0] not in {*self.commands, *ctx.help_option_names}:
+            args = ["plan", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_PlanByDefault)
+def command() -> None:
+    """Say what an experiment is worth: how much it would tell, for what cost.
+
+    `outlay design STATE` is short for `outlay design plan STATE`. STATE is a TOML or JSON file
+    with hypotheses, arms, costs and a budget. Exit code 3: no design is affordable.
+    """
+
+
+@command.command()
+@_state
+@click.option("--score", "action", metavar="TEXT", help="Score an action: text, lines or JSON.")
+@click.option("--figure", type=click.Path(path_type=Path), help="Write the frontier (.png, .svg).")
+@_json
+def plan(state: Path, action: str | None, figure: Path | None, as_json: bool) -> None:
+    """List the best affordable designs of STATE, or score an action in it."""
+    from outlay.designs.assessment import assess
+    from outlay.designs.planning import design
+    from outlay.designs.statefile import read_state
+
+    if figure is not None and figure.suffix not in _PICTURES:
+        raise InputError(f"--figure: found {figure}, allowed: a name in {', '.join(_PICTURES)}")
+    found = read_state(state)
+    if action is not None:
+        assessment = assess(found, action)
+        _write(
+            assessment.to_json(),
+            as_json,
+            lambda: _show_assessment(assessment, found.limits[0].unit),
+        )
+        return
+    answer = design(found)
+    if figure is not None:
+        answer.plot().savefig(figure, dpi=150)
+    _write(answer.to_json(), as_json, lambda: _show_plan(answer))
+
+
+@command.command()
+@_state
+@click.option("--arms", required=True, metavar="A,B", help="Arms that were run.")
+@click.option("--seeds", required=True, type=int, help="Seeds for each condition.")
+@click.option("--outcome", required=True, metavar="X,Y", help="What each arm showed.")
+@click.option(
+    "--write", "target", type=click.Path(path_type=Path), help="Save the new state (JSON)."
+)
+@_json
+def update(
+    state: Path, arms: str, seeds: int, outcome: str, target: Path | None, as_json: bool
+) -> None:
+    """Return what to believe after an outcome was seen."""
+    from outlay.designs.costs import Design
+    from outlay.designs.posteriors import updated
+    from outlay.designs.statefile import read_state, state_to_json
+    from outlay.designs.states import arm_index
+
+    before = read_state(state)
+    names = [name.strip() for name in arms.split(",")]
+    if len(set(names)) != len(names):
+        raise InputError(f"--arms: found {arms}, allowed: each arm once")
+    values = dict(zip(names, _numbers(outcome, len(names)), strict=True))
+    ordered = sorted(values, key=lambda name: arm_index(before, name))
+    chosen = Design(tuple(arm_index(before, name) for name in ordered), seeds)
+    after = updated(before, chosen, [values[name] for name in ordered])
+    if target is not None:
+        target.write_text(json.dumps(state_to_json(after), indent=2) + "\n", encoding="utf-8")
+    rows = list(zip(after.hypotheses, before.prior, after.prior, strict=True))
+    data = {"posterior": [{"name": n, "prior": p, "posterior": q} for n, p, q in rows]}
+    table = _table("hypothesis", "before", "after")
+    for name, prior, posterior in rows:
+        table.add_row(name, f"{prior:.3f}", f"{posterior:.3f}")
+    _write(data, as_json, lambda: [table])
+
+
+def _numbers(text: str, count: int) -> list[float]:
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"--outcome: found {text!r}, allowed: numbers between commas") from None
+    if len(numbers) != count:
+        raise InputError(f"--outcome: found {len(numbers)} numbers, allowed: {count}, one an arm")
+    return numbers
+
+
+def _write(data: Any, as_json: bool, shown: Any) -> None:
+    """Write JSON, or the tables and lines that `shown` returns."""
+    if as_json:
+        sys.stdout.write(json.dumps(data) + "\n")
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
+    for part in shown():
+        console.print(part, markup=False, soft_wrap=isinstance(part, str))
+
+
+def _table(*columns: str) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD)
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="left" if place == 0 else "right")
+    return table
+
+
+def _options(title: str, options: tuple[Option, ...], unit: str) -> Table:
+    table = _table(title, "seeds", unit, "nats", "nats per unit")
+    for option in options:
+        error = f" ± {option.error:.4f}" if option.error > 1e-4 else ""
+        table.add_row(
+            _joined(option.arms),
+            str(option.seeds),
+            f"{option.cost:g}",
+            f"{option.gain:.4f}{error}",
+            f"{option.efficiency:.4f}",
+        )
+    return table
+
+
+def _joined(names: tuple[str, ...]) -> Any:
+    from rich.text import Text
+
+    return Text(", ".join(names))
+
+
+def _show_plan(plan: Plan) -> list[Any]:
+    limit = plan.state.limits[0]
+    best = plan.best[0]
+    listed = (
+        "every design was listed" if plan.complete else f"searched; none exceeds {plan.bound:.4f}"
+    )
+    arms = _table("arm", "runs", "adds (nats)", "affordable")
+    for value in plan.arms:
+        arms.add_row(
+            _joined((value.arm,)),
+            "yes" if value.included else "-",
+            f"{value.adds:.4f}",
+            "yes" if value.affordable else "no",
+        )
+    priors = _table("if the prior were", "best arms", "seeds", "this design keeps")
+    for other in plan.sensitivity:
+        priors.add_row(
+            _joined((other.change,)),
+            _joined(other.best.arms),
+            str(other.best.seeds),
+            f"{100 * other.kept:.1f} %",
+        )
+    answer = (
+        f"Run {', '.join(best.arms)} with {best.seeds} seeds: {best.gain:.4f} of "
+        f"{plan.uncertainty:.4f} nats for {best.cost:g} of {limit.budget:g} {limit.unit} "
+        f"({listed})."
+    )
+    return [
+        answer,
+        _options("best designs", plan.best, limit.unit),
+        _options("frontier", plan.frontier, limit.unit),
+        "What each arm adds to the best design:",
+        arms,
+        priors,
+    ]
+
+
+def _show_assessment(found: Assessment, unit: str) -> list[Any]:
+    table = _table("reading", "seeds", unit, "affordable", "nats")
+    for reading in found.readings:
+        option = reading.option
+        table.add_row(
+            _joined(option.arms),
+            str(option.seeds),
+            f"{option.cost:g}",
+            "yes" if reading.affordable else "no",
+            f"{option.gain:.4f}",
+        )
+    scores = ", ".join(f"{mode} {100 * score:.1f} %" for mode, score in found.efficiency.items())
+    best = (
+        f"Best affordable: {', '.join(found.best.arms)} with {found.best.seeds} seeds, "
+        f"{found.best.efficiency:.4f} nats per unit of cost"
+    )
+    lines = [
+        table,
+        f"Affordable efficiency: {scores}",
+        f"Ambiguity index: {found.ambiguity:.3f} ({len(found.readings)} readings)",
+        best,
+    ]
+    if found.gaps is not None:
+        lines.append(
+            f"Lost information: {found.gaps.target:+.4f} nats to the target, "
+            f"{found.gaps.resolution:+.4f} to what the text leaves open or misses"
+        )
+    return [*lines, *(f"To make it one design: {words}" for words in found.missing)]

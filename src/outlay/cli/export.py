@@ -1,0 +1,164 @@
+"""`outlay export`: hands a node's program back as a patch, a branch or a folder."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from outlay.cli._branch import Repository, make_branch
+from outlay.cli._reading import answer, common_options, read_run
+from outlay.errors import InputError
+from outlay.execution import snapshot
+from outlay.execution.folder import write_whole
+from outlay.planfiles import RESULTS
+from outlay.report.attempt_cards import command_lines
+from outlay.report.evidence import evidence
+from outlay.report.programs import changed_paths, files_of, node_of, patch_between
+
+if TYPE_CHECKING:
+    from outlay.cli._reading import Found
+
+PAPERS = "OUTLAY.md"
+
+
+class Exported(msgspec.Struct, frozen=True, kw_only=True):
+    """What was handed back: changed paths, files written, and how to evaluate the program."""
+
+    run: str
+    node: int
+    changed: list[str]
+    wrote: list[str]
+    command: list[str]
+    branch: str = ""
+    commit: str = ""
+
+
+@click.command()
+@click.argument("run", required=False)
+@click.option("--node", default="champion", help="A node, `baseline` or `champion` (default).")
+@click.option("--patch", type=click.Path(path_type=Path), help="Write a patch for `git apply`.")
+@click.option("--branch", help="Make a git branch; the working tree and HEAD stay.")
+@click.option("--folder", type=click.Path(path_type=Path), help="Write all files into a folder.")
+@common_options
+def command(
+    run: str | None,
+    node: str,
+    patch: Path | None,
+    branch: str | None,
+    folder: Path | None,
+    store: Path | None,
+    as_json: bool,
+) -> None:
+    """Hand a node's program back, with its plan and its evidence.
+
+    Exactly one of --patch, --branch and --folder. The plan and the evidence are written to
+    OUTLAY.md beside the patch or into the folder, or into the message of the branch's commit.
+    """
+    if sum(target is not None for target in (patch, branch, folder)) != 1:
+        raise InputError(
+            "export: allowed: exactly one of --patch FILE, --branch NAME, --folder DIR"
+        )
+    found = read_run(store, run)
+    chosen = node_of(found.state, node)
+    if patch is not None:
+        result = _to_patch(found, chosen, patch)
+    elif folder is not None:
+        result = _to_folder(found, chosen, folder)
+    else:
+        result = _to_branch(found, chosen, branch or "")
+    answer(result, _text(result), as_json=as_json)
+
+
+def _to_patch(found: Found, node: int, path: Path) -> Exported:
+    before, after = _manifests(found, node)
+    workspace = Path(found.state.task.workspace.path)
+    text = patch_between(before, after, found.objects, _prefix(workspace))
+    papers = path.with_name(PAPERS)
+    for target in (path, papers):
+        _require_free(target)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, text)
+    return _finish(found, node, [path], papers)
+
+
+def _to_folder(found: Found, node: int, folder: Path) -> Exported:
+    _, after = _manifests(found, node)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"--folder: {folder} is not empty; choose another")
+    snapshot.lay(after, found.objects, folder)
+    return _finish(found, node, [folder], folder / PAPERS)
+
+
+def _to_branch(found: Found, node: int, branch: str) -> Exported:
+    repository = Repository(Path(found.state.task.workspace.path))
+    before, after = _manifests(found, node)
+    message = _papers(found, node).removeprefix("# ")
+    commit = make_branch(repository, branch, (before, after), found.objects, message)
+    return _result(found, node, [], branch=branch, commit=commit)
+
+
+def _finish(found: Found, node: int, wrote: list[Path], papers: Path) -> Exported:
+    write_whole(papers, _papers(found, node))
+    wrote = [*wrote, papers]
+    results, copy = found.folder / RESULTS, papers.with_name(RESULTS)
+    if results.exists() and not copy.exists():
+        shutil.copyfile(results, copy)
+        wrote.append(copy)
+    return _result(found, node, wrote)
+
+
+def _result(
+    found: Found, node: int, wrote: list[Path], *, branch: str = "", commit: str = ""
+) -> Exported:
+    return Exported(
+        run=found.name,
+        node=node,
+        changed=changed_paths(*_manifests(found, node), found.objects),
+        wrote=[str(path) for path in wrote],
+        command=command_lines(found.state, node),
+        branch=branch,
+        commit=commit,
+    )
+
+
+def _manifests(found: Found, node: int) -> tuple[str, str]:
+    return files_of(found.state, found.state.baseline), files_of(found.state, node)
+
+
+def _papers(found: Found, node: int) -> str:
+    before, after = _manifests(found, node)
+    return evidence(found.state, node, found.name, changes_files=before != after)
+
+
+def _require_free(path: Path) -> None:
+    if path.exists():
+        raise InputError(f"{path}: is there already; choose another place")
+
+
+def _prefix(workspace: Path) -> str:
+    """Return where the workspace lies in its repository: `git apply` counts paths from the top."""
+    try:
+        done = subprocess.run(
+            ("git", "-C", str(workspace), "rev-parse", "--show-prefix"),
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+    except FileNotFoundError:
+        return ""
+    return done.stdout.rstrip("\n") if done.returncode == 0 else ""
+
+
+def _text(result: Exported) -> str:
+    lines = [f"wrote {path}" for path in result.wrote]
+    if result.branch:
+        lines.append(f"branch {result.branch} at {result.commit[:12]}")
+    what = ", ".join(result.changed[:10]) + (" …" if len(result.changed) > 10 else "")
+    lines.append(f"files changed: {what or 'none'}")
+    lines += [f"evaluate it with: {line}" for line in result.command]
+    return "\n".join(lines)

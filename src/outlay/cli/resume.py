@@ -1,0 +1,49 @@
+"""`outlay resume`: go on with a run by its name."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from outlay.cli import _options
+from outlay.cli._conduct import conduct
+from outlay.errors import InputError
+from outlay.runs import Settings, default_store, load_state
+from outlay.sqlite_store import SqliteStore
+
+if TYPE_CHECKING:
+    from outlay.state import State
+    from outlay.task import Budget
+
+
+@click.command()
+@click.argument("run", required=False)
+@_options.store
+@click.option("--workers", type=click.IntRange(min=1), help="Attempts at once; as before.")
+@_options.limits
+@_options.as_json
+def command(
+    run: str | None, store: Path | None, workers: int | None, as_json: bool, **values: object
+) -> int:
+    """Go on with RUN of this folder's store, as the command that began it would.
+
+    A limit given here replaces the run's; a raised one opens a run that had spent its budget.
+    """
+    path = store or default_store(Path())
+    with SqliteStore(path) as opened:
+        name = _options.one_run(opened, run)
+        state = load_state(opened, name)
+    started = state.started
+    if started is None:
+        raise InputError(f"run {name!r}: found no event in it, allowed: a run that has begun")
+    task = replace(state.task, budget=_changed(state, _options.budget(dict(values))))
+    settings = Settings(seed=started.seed, agent=started.agent, workers=workers or state.workers)
+    return conduct(task, name, settings, path, where=f"run {name!r}", as_json=as_json)
+
+
+def _changed(state: State, given: Budget) -> Budget:
+    named = {f.name: getattr(given, f.name) for f in fields(given)}
+    return replace(state.budget, **{k: v for k, v in named.items() if v is not None})

@@ -1,0 +1,90 @@
+"""Whether a proposed experiment is worth an attempt, before one is spent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from outlay.designs.catalogue import cost, fits
+from outlay.designs.information import SAMPLES, entropy, information
+from outlay.designs.searching import best_affordable
+from outlay.designs.states import check_design
+
+if TYPE_CHECKING:
+    from outlay.designs.costs import Design
+    from outlay.designs.states import ResearchState
+
+LEAST_SHARE = 0.05
+"""Least efficiency of a design that passes, as a share of the best affordable one's."""
+
+_SETTLED = 1e-9
+
+
+class Verdict(NamedTuple):
+    """What the gate says about a design.
+
+    Attributes:
+        passed: Whether an attempt may be spent on it.
+        kind: Why.
+        reason: In words, for whoever proposed the design; empty if it passed.
+        saved: Cost that is not spent, in the first limit's unit; 0 if it passed.
+    """
+
+    passed: bool
+    kind: Literal["passed", "unaffordable", "uninformative"]
+    reason: str = ""
+    saved: float = 0.0
+
+
+def gate(
+    state: ResearchState,
+    design: Design,
+    *,
+    least_share: float = LEAST_SHARE,
+    samples: int = SAMPLES,
+) -> Verdict:
+    """Return whether a design is worth an attempt under the present beliefs.
+
+    It is sent back if it does not fit the budget, or if its information per cost is below a share
+    of what the best affordable design has. A state in which nothing is left to know passes
+    nothing.
+
+    Args:
+        state: Present beliefs as prior, costs, and what is left of the budget.
+        design: What is proposed; its arms and seeds exist in the state.
+        least_share: 0 to 1. 0 sends back only what tells nothing at all.
+        samples: Draws for each hypothesis, where normal outcomes need Monte Carlo.
+
+    Raises:
+        BudgetError: Nothing at all is affordable.
+        InputError: The design does not exist in the state.
+    """
+    check_design(state, design)
+    price = cost(state, design)
+    best = best_affordable(state, samples=samples)
+    if not fits(state, design):
+        limit = state.limits[0]
+        return Verdict(
+            False,
+            "unaffordable",
+            f"it costs {price:g} of {limit.budget:g} {limit.unit}; {_described(state, best)} fits",
+            price,
+        )
+    gain = information(state, design, samples=samples).value
+    top = information(state, best, samples=samples).value / cost(state, best)
+    settled = entropy(np.array(state.prior)) < _SETTLED
+    if settled or gain <= _SETTLED or gain / price < least_share * top:
+        return Verdict(
+            False,
+            "uninformative",
+            f"it would tell {gain:.3g} nats, {gain / price:.2g} per {state.limits[0].unit}; "
+            f"{_described(state, best)} has {top:.2g}",
+            price,
+        )
+    return Verdict(True, "passed")
+
+
+def _described(state: ResearchState, design: Design) -> str:
+    arms = ", ".join(state.arms[arm] for arm in design.arms)
+    return f"{arms} with {design.seeds} seeds"

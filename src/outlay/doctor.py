@@ -1,0 +1,215 @@
+"""What can be known before anything is spent: whether a task works, its noise and its cost.
+
+The evaluator is tried as the run's baseline would be, in a place that is thrown away.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from outlay.decision import NOISE_SEEDS, final_reserve
+from outlay.errors import InputError, OutlayError
+from outlay.execution import sandbox
+from outlay.execution.snapshot import load
+from outlay.globs import matches
+from outlay.session import sitting
+
+if TYPE_CHECKING:
+    from outlay.runs import Settings
+    from outlay.state import State
+    from outlay.task import Task
+
+LITTLE_DISK = 500_000_000
+"""Free bytes below which a run may not get far."""
+
+CHALLENGERS = 0.4
+"""Share of attempts that are expected to be compared with the champion, for the estimate."""
+
+PAIRS_EACH = 2.5
+"""Pairs that such a comparison takes on average."""
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was looked at.
+
+    Attributes:
+        name: What.
+        ok: `False` means that a search would be wrong or stop.
+        found: What was found, one line.
+    """
+
+    name: str
+    ok: bool
+    found: str
+
+
+class Cost(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run is expected to take.
+
+    Attributes:
+        evaluation_seconds: One evaluation.
+        evaluations: All of them, with the expected share of comparisons.
+        seconds: Wall clock of the whole run.
+        usd: Money; levers spend none.
+    """
+
+    evaluation_seconds: float
+    evaluations: int
+    seconds: float
+    usd: float = 0.0
+
+
+class Findings(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that doctor found.
+
+    Attributes:
+        task: Name of the task.
+        checks: What was looked at.
+        noise: `seed` or `machine`, as one seed run twice shows.
+        noise_sd: Standard deviation of one evaluation over `values`, metric units.
+        values: The baseline's values.
+        cost: What a run is expected to take.
+    """
+
+    task: str
+    checks: list[Check]
+    noise: str
+    noise_sd: float | None
+    values: list[float]
+    cost: Cost
+
+    @property
+    def ok(self) -> bool:
+        """Whether a search can begin."""
+        return all(check.ok for check in self.checks)
+
+
+def examine(task: Task, settings: Settings, where: str) -> Findings:
+    """Return what is found by really evaluating the program as it stands.
+
+    Args:
+        task: What would be researched.
+        settings: How.
+        where: What messages call the task, such as the path of its file.
+
+    Raises:
+        InputError: The evaluator's metric is at fault.
+        OutlayError: The program fails as it stands.
+    """
+    with tempfile.TemporaryDirectory(prefix="outlay-doctor-") as folder:
+        trial = replace(task, budget=replace(task.budget, seconds=None))
+        store = Path(folder) / "store.db"
+        with sitting(trial, "doctor", settings, store=store) as driver:
+            driver.drive(until=lambda state: state.reward is not None or state.ended is not None)
+            state = driver.state
+            kept = _kept(task, Path(folder) / "runs" / "doctor" / "objects", state)
+    refuse_baseline(state, where)
+    return Findings(
+        task=task.name,
+        checks=[*_surroundings(task), kept, *_evaluator(state)],
+        noise=_noise_kind(state),
+        noise_sd=state.contest.noise.sd,
+        values=list(state.baseline_values.values()),
+        cost=expected_cost(state),
+    )
+
+
+def refuse_baseline(state: State, where: str) -> None:
+    """Raise the error of a baseline that has no score; do nothing if it has one.
+
+    Args:
+        state: The run's state after its baseline.
+        where: What the message calls the task.
+    """
+    fault, metric = state.baseline_fault, state.task.metric
+    if state.defaults_differ:
+        raise InputError(f"{where}: {state.problems[-1]}")
+    if fault is None:
+        return
+    found = fault.detail or fault.reason
+    if fault.reason == "metric":
+        low = "" if metric.low is None else f", at least {metric.low:g}"
+        high = "" if metric.high is None else f", at most {metric.high:g}"
+        raise InputError(
+            f"{where}: evaluate.metric: found: {found}; allowed: one finite number named "
+            f"{metric.name!r}{low}{high}"
+        )
+    raise OutlayError(
+        f"{where}: evaluate.command: the program has no score as it stands: {found}; "
+        "put it right and run the same command again"
+    )
+
+
+def expected_cost(state: State) -> Cost:
+    """Return what a run is expected to take, from the baseline's seconds and the limits."""
+    task = state.task
+    attempts = task.budget.attempts
+    selection = len(task.seeds.selection)
+    each = selection + 2 * CHALLENGERS * PAIRS_EACH
+    fixed = selection + NOISE_SEEDS + 2 * len(task.seeds.final)
+    if attempts is None:
+        left = (task.budget.seconds or 0.0) - final_reserve(state)
+        attempts = max(0, int(left / max(each * state.baseline_seconds, 1e-9)))
+    evaluations = round(attempts * each + fixed)
+    seconds = evaluations * state.baseline_seconds / state.workers
+    if task.budget.seconds is not None:
+        seconds = min(seconds, task.budget.seconds)
+    return Cost(
+        evaluation_seconds=state.baseline_seconds, evaluations=evaluations, seconds=seconds
+    )
+
+
+def _surroundings(task: Task) -> list[Check]:
+    free = shutil.disk_usage(task.workspace.path).free
+    kind = sandbox.best()
+    held = {
+        "bwrap": "bubblewrap: own processes, own network, the run's store out of sight",
+        "unshare": "unshare: own processes; files and network are shared",
+        "subreaper": "subreaper: processes are found and ended; files and network are shared",
+    }
+    return [
+        Check(name="sandbox", ok=True, found=held[kind]),
+        Check(name="disk", ok=free > LITTLE_DISK, found=f"{free / 1e9:.1f} GB free"),
+        Check(name="sqlite", ok=True, found=sqlite3.sqlite_version),
+    ]
+
+
+def _kept(task: Task, objects: Path, state: State) -> Check:
+    """Return how many files attempts start from, and how many of them are protected."""
+    files = state.started.files if state.started is not None else ""
+    paths = list(load(files, objects))
+    safe = sum(matches(path, task.workspace.protected) for path in paths)
+    hidden = sum(matches(path, task.workspace.hidden) for path in paths)
+    found = f"{len(paths)} files, {safe} protected, {hidden} hidden"
+    missing = [
+        glob
+        for glob in (*task.workspace.protected, *task.workspace.hidden)
+        if not any(matches(path, (glob,)) for path in paths)
+    ]
+    if missing:
+        found += f"; nothing matches {', '.join(missing)}"
+    return Check(name="workspace", ok=not missing, found=found)
+
+
+def _evaluator(state: State) -> list[Check]:
+    metric = state.task.metric
+    values = ", ".join(f"{value:.6g}" for value in state.baseline_values.values())
+    checks = [Check(name="metric", ok=True, found=f"{metric.name} = {values}")]
+    checks += [Check(name="evaluator", ok=False, found=problem) for problem in state.problems]
+    if not state.problems:
+        declared = state.task.evaluator.noise
+        again = "another value" if state.repeat_differs else "the same value"
+        found = f"declared {declared}; one seed run twice gives {again}"
+        checks.append(Check(name="noise", ok=True, found=found))
+    return checks
+
+
+def _noise_kind(state: State) -> str:
+    return "machine" if state.repeat_differs else "seed"

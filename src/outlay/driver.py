@@ -1,0 +1,186 @@
+"""The loop of a run: decide, record, start, and record what came of it.
+
+Only the driver writes the store. What it decides is in `outlay.decision`, what follows from it in
+`outlay.state`; here are the clock, the store and the engine.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Literal
+
+from outlay import events
+from outlay.agents.reflector import BUILT_IN
+from outlay.decision import affordable_rest, decide, follow
+from outlay.errors import MAKE_ROOM, OutlayError
+from outlay.jobs import job_for, job_id, settle_attempt, settle_measurement, token
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from outlay.agents.reflector import Reflector
+    from outlay.events import AnyEvent, Entry
+    from outlay.execution.job import Result
+    from outlay.execution.pool import Engine
+    from outlay.jobs import Launch, Place
+    from outlay.state import State
+    from outlay.store import Store
+
+TICK = 10.0
+"""Seconds after which a waiting driver records that it was alive."""
+
+PATIENCE = 0.2
+"""Seconds that the driver waits for a result before it looks at signals and requests again."""
+
+
+class Driver:
+    """Takes one run as far as it goes.
+
+    Args:
+        store: Open for writing.
+        run: Name of the run in the store.
+        state: Its state so far.
+        place: Where jobs live.
+        engine: What carries them out.
+        reflector: Who drafts new plans.
+        on_step: Called after each recorded step with its entries and the state.
+        stop_requested: Polled; `True` starts nothing new and finishes.
+        monotonic: Clock that limits count, seconds.
+        now: Wall clock for people, seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        run: str,
+        state: State,
+        place: Place,
+        engine: Engine,
+        *,
+        reflector: Reflector = BUILT_IN,
+        on_step: Callable[[list[Entry], State], None] = lambda entries, state: None,
+        stop_requested: Callable[[], bool] = lambda: False,
+        monotonic: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.store = store
+        self.run = run
+        self.state = state
+        self.place = place
+        self.engine = engine
+        self.reflector = reflector
+        self.interrupted: Literal["no", "waiting", "ending"] = "no"
+        self.on_step = on_step
+        self._stop_requested = stop_requested
+        self._monotonic = monotonic
+        self._now = now
+        self._before = state.elapsed
+        self._began = monotonic()
+        self._jobs: dict[str, tuple[Launch, bool]] = {}
+        self._adopted: set[str] = set()
+        self._recorded_at = self._began
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds that drivers were alive in this run, this one included."""
+        return self._before + (self._monotonic() - self._began)
+
+    def drive(self, until: Callable[[State], bool] = lambda state: False) -> None:
+        """Go on until the run has ended, or was interrupted and nothing is in flight.
+
+        Args:
+            until: Checked whenever work was settled; `True` returns at once.
+        """
+        self.adopt()
+        while not until(self.state):
+            if self.interrupted == "no":
+                self.advance()
+            elif self.interrupted == "ending":
+                for identity in self._jobs:
+                    self.engine.end(identity)
+            if not self._jobs and (self.state.ended or self.interrupted != "no"):
+                return
+            self._wait()
+
+    def interrupt(self) -> None:
+        """Start nothing new; called a second time, end what is in flight. Both can be resumed."""
+        self.interrupted = "ending" if self.interrupted == "waiting" else "waiting"
+
+    def record(self, *recorded: AnyEvent) -> None:
+        """Apply and store events that come from outside, such as raised limits, as one step."""
+        elapsed = self.elapsed
+        for event in recorded:
+            self.state.apply(event, elapsed)
+        self._commit(list(recorded), elapsed)
+
+    def advance(self) -> None:
+        """Decide, record and start until nothing more can happen before a result comes in."""
+        if not self.state.stopping and not self.state.ended and self._stop_requested():
+            self.record(events.StopRequested())
+        elapsed = self.elapsed
+        pending: list[AnyEvent] = []
+        while (event := decide(self.state, elapsed, self.reflector)) is not None:
+            self.state.apply(event, elapsed)
+            pending.append(event)
+            if isinstance(event, events.AttemptLaunched | events.MeasurementLaunched):
+                self._commit(pending, elapsed)
+                self._start(event)
+                elapsed, pending = self.elapsed, []
+        if pending:
+            self._commit(pending, elapsed)
+
+    def _start(self, launch: Launch) -> None:
+        seconds, cut = self._limit(launch)
+        self._jobs[job_id(launch)] = (launch, cut)
+        self.engine.start(job_for(self.state, launch, self.place, seconds))
+
+    def _limit(self, launch: Launch) -> tuple[float | None, bool]:
+        """Return a job's limit in seconds, and whether it is the run's rather than its own."""
+        if isinstance(launch, events.MeasurementLaunched):
+            limit = self.state.task.limits.seconds
+            return (None if limit is None else limit * max(1, len(launch.runs))), False
+        own = self.state.task.limits.seconds
+        left = affordable_rest(self.state, self.elapsed).seconds
+        if left is None or (own is not None and own <= left):
+            return own, False
+        return max(left, 0.0), True
+
+    def adopt(self) -> None:
+        """Take over what the log says is in flight from an earlier sitting."""
+        for work in self.state.works.values():
+            if work.in_flight:
+                identity = job_id(work.launch)
+                self._jobs[identity] = (work.launch, False)
+                self._adopted.add(identity)
+                self.engine.adopt(identity, token(self.state, work.launch))
+
+    def _wait(self) -> None:
+        for result in self.engine.wait(PATIENCE):
+            self.settle(result)
+        if self._monotonic() - self._recorded_at >= TICK and self._jobs:
+            self.record(events.Ticked())
+
+    def settle(self, result: Result) -> None:
+        """Record what came of a job, and what follows from that, as one step."""
+        launch, cut = self._jobs.pop(result.id)
+        elapsed = self.elapsed
+        event: AnyEvent
+        if isinstance(launch, events.AttemptLaunched):
+            event = settle_attempt(self.state, launch, result, cut=cut)
+        else:
+            event = settle_measurement(self.state, launch, result)
+        step: list[AnyEvent] = [event]
+        self.state.apply(event, elapsed)
+        while (event_after := follow(self.state)) is not None:
+            self.state.apply(event_after, elapsed)
+            step.append(event_after)
+        self._commit(step, elapsed)
+        if result.reason == "disk" and result.id not in self._adopted:
+            # Trying again at once would lose the tries that the work has; an earlier sitting's
+            # disk may have room by now.
+            raise OutlayError(f"{self.place.folder}: {result.detail}; {MAKE_ROOM}")
+
+    def _commit(self, step: list[AnyEvent], elapsed: float) -> None:
+        entries = self.store.append(self.run, step, at=self._now(), elapsed=elapsed)
+        self._recorded_at = self._monotonic()
+        self.on_step(entries, self.state)

@@ -1,0 +1,175 @@
+"""What holds a command's processes together, and what they may see.
+
+bwrap       own process, mount and network namespaces: the system is read-only, the run folder,
+            the user's workspace and known secrets are absent, /tmp is the job's own
+unshare     own process namespace only
+subreaper   no namespace: orphans come back to us and are ended by id and start time
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+if TYPE_CHECKING:
+    import ctypes
+
+Kind = Literal["bwrap", "unshare", "subreaper"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+SECRETS = (
+    *(".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker", ".netrc", ".git-credentials"),
+    *(".pypirc", ".npmrc", ".config/gcloud", ".config/gh", ".config/git", ".bash_history"),
+)
+"""Below the home folder: absent inside bwrap unless `read` names them."""
+
+_MOST_BINDS = 64
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+class View(NamedTuple):
+    """What a command sees, as absolute paths without links.
+
+    Attributes:
+        work: Workspace, writable, and the folder the command starts in.
+        exchange: Folder for the result file and the plan, writable.
+        tmp: Becomes `/tmp`.
+        masks: Folders that are absent.
+        visible: Read-only files and folders that stay visible below a mask.
+        protected: Files of the workspace that are read-only.
+        network, gpu: Whether the command may use them.
+    """
+
+    work: str
+    exchange: str
+    tmp: str
+    masks: tuple[str, ...] = ()
+    visible: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+    network: bool = False
+    gpu: bool = False
+
+
+def wrap(kind: Kind, command: tuple[str, ...], view: View) -> list[str]:
+    """Return the command line that runs the command inside the sandbox."""
+    if kind == "bwrap":
+        return [*_bwrap(view), "--", *command]
+    if kind == "unshare":
+        return [*_unshare(), *command]
+    return list(command)
+
+
+@functools.cache
+def best() -> Kind:
+    """Return the strongest kind that really starts here; asked once per process."""
+    return next(kind for kind in KINDS if works(kind))
+
+
+def works(kind: Kind) -> bool:
+    """Return whether a minimal sandbox of the kind starts (a version number proves nothing)."""
+    if kind == "subreaper":
+        return True
+    import subprocess
+
+    start = [*_unshare(), "true"]
+    if kind == "bwrap":
+        start = [*_namespaces(network=False), "--ro-bind", "/", "/", "--proc", "/proc", "true"]
+    try:
+        done = subprocess.run(start, capture_output=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def become_subreaper() -> None:
+    """Make orphans below this process its children, so that none can leave."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with(parent: int) -> None:
+    """End this process when its parent does; called in the child between fork and exec."""
+    import signal
+
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        _libc().prctl(option, value, 0, 0, 0)
+
+
+@functools.cache
+def _libc() -> ctypes.CDLL:
+    import ctypes
+
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _namespaces(*, network: bool) -> list[str]:
+    start = ["bwrap", "--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
+    if os.getuid() == 0:
+        start += ["--cap-drop", "ALL"]
+    return start if network else [*start, "--unshare-net"]
+
+
+def _bwrap(view: View) -> list[str]:
+    mounts: list[tuple[str, list[str]]] = [
+        ("/", ["--ro-bind", "/", "/"]),
+        ("/dev", ["--dev", "/dev"]),
+        ("/proc", ["--proc", "/proc"]),
+        ("/tmp", ["--bind", view.tmp, "/tmp"]),  # noqa: S108 - the job's own
+        (view.work, ["--bind", view.work, view.work]),
+        (view.exchange, ["--bind", view.exchange, view.exchange]),
+    ]
+    mounts += [(path, _absent(path)) for path in _outermost(view)]
+    hidden = ("/tmp", *view.masks)  # noqa: S108
+    mounts += [
+        (path, ["--ro-bind-try", path, path])
+        for path in view.visible
+        if any(_below(path, mask) for mask in hidden)
+    ]
+    if len(view.protected) <= _MOST_BINDS:
+        mounts += [(path, ["--ro-bind", path, path]) for path in view.protected]
+    if view.gpu:
+        found = [str(path) for path in Path("/dev").iterdir() if path.name.startswith(_GPU)]
+        mounts += [(path, ["--dev-bind", path, path]) for path in found]
+    # A mount covers what lies below it, so the outer ones come first.
+    mounts.sort(key=lambda mount: mount[0].rstrip("/").count("/"))
+    flags = [flag for _, mount in mounts for flag in mount]
+    return [*_namespaces(network=view.network), *flags, "--chdir", view.work]
+
+
+_GPU = ("nvidia", "dri", "kfd")
+
+
+def _outermost(view: View) -> list[str]:
+    """Return the masks that are needed: there, and not inside another mask already."""
+    shown = [path for path in view.masks if os.path.lexists(path)]
+    return [
+        path
+        for path in shown
+        if any(_below(path, seen) for seen in view.visible)
+        or not any(other != path and _below(path, other) for other in shown)
+    ]
+
+
+def _absent(path: str) -> list[str]:
+    if os.path.isdir(path):
+        return ["--tmpfs", path]
+    return ["--ro-bind", "/dev/null", path]
+
+
+def _below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _unshare() -> list[str]:
+    user = [] if os.getuid() == 0 else ["--user", "--map-current-user"]
+    # The inner one is process 1 of the namespace; a program in its place would miss signals.
+    outer = ["unshare", *user, "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
+    return [*outer, "unshare", "--fork", "--kill-child", "--"]

@@ -1,0 +1,150 @@
+"""The cards of a report, one analysis each. A card that fails says so and spoils no other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from outlay.report import attempt_cards, evidence_cards, tree_cards
+from outlay.report.blocks import Card, Code, Table, Text
+from outlay.report.words import duration, finding, interval, number
+from outlay.summary import charges, standing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from outlay.report.blocks import Block
+    from outlay.report.view import View
+    from outlay.summary import Estimate
+
+    Analysis = Callable[[View], Sequence[Block]]
+
+
+def cards(view: View) -> list[Card]:
+    """Return all cards of a run in the order of reading."""
+    return [_card(title, analysis, view) for title, analysis in ANALYSES.items()]
+
+
+def _card(title: str, analysis: Analysis, view: View) -> Card:
+    try:
+        return Card(title=title, blocks=list(analysis(view)))
+    except Exception as error:  # whatever one analysis meets, the others are worth reading
+        reason = f"This analysis failed: {type(error).__name__}: {error}"
+        return Card(title=title, blocks=[Text(text=reason, tone="bad")])
+
+
+def found(view: View) -> list[Block]:
+    """Return the finding in a sentence, and how it was arrived at."""
+    state = view.state
+    blocks: list[Block] = [Text(text=finding(state), tone="lead")]
+    blocks += [Text(text=f"Evaluator: {problem}", tone="bad") for problem in state.problems]
+    if not state.baseline_values:
+        return blocks
+    rows = []
+    for who, node in (("champion", state.contest.champion), ("baseline", state.baseline)):
+        scores = standing(state, node)
+        rows.append((who, str(scores.node), number(scores.selected), *_fresh(scores.fresh)))
+    head = ("", "node", "selection seeds", "fresh seeds", "95 % interval")
+    blocks.append(Table(head=head, rows=rows, numeric=frozenset({2, 3})))
+    return blocks
+
+
+def _fresh(found: Estimate | None) -> tuple[str, str]:
+    return ("–", "–") if found is None else (number(found.mean), interval(found.low, found.high))
+
+
+def champion(view: View) -> list[Block]:
+    """Return what the champion changes, and how to run it."""
+    state = view.state
+    node = state.contest.champion if state.started is not None else 0
+    if node == state.baseline:
+        return [Text(text="The champion is the program as it stands; it changes nothing.")]
+    if not state.with_levers:
+        text = f"Node {node} changes files; `outlay diff baseline {node}` shows them."
+        return [Text(text=text)]
+    chosen = state.configuration(state.tree.nodes[node])
+    rows = []
+    for lever in state.task.levers:
+        default = lever.options[0].name
+        rows.append(
+            (
+                lever.name,
+                default,
+                chosen[lever.name],
+                "" if chosen[lever.name] == default else "changed",
+            )
+        )
+    blocks: list[Block] = [Table(head=("lever", "baseline", "champion", ""), rows=rows)]
+    commands = attempt_cards.command_lines(state, node)
+    return [*blocks, Text(text="Command of its evaluation:"), Code(text="\n".join(commands))]
+
+
+def budget(view: View) -> list[Block]:
+    """Return what was spent on what, and what is left."""
+    state = view.state
+    rows = []
+    for kind, charge in charges(state).items():
+        rows.append(
+            (
+                kind,
+                f"{charge['attempts']:.0f}",
+                duration(charge["seconds"]),
+                f"{charge['tokens']:,.0f}",
+                f"{charge['usd']:.2f}",
+            )
+        )
+    left = state.ledger.remaining(state.budget, state.elapsed)
+    limits = [
+        (name, number(limit), number(getattr(left, name)))
+        for name in ("attempts", "tokens", "usd", "seconds")
+        if (limit := getattr(state.budget, name)) is not None
+    ]
+    head = ("kind", "attempts", "work", "tokens", "USD")
+    return [
+        Table(head=head, rows=[*rows[1:], rows[0]], numeric=frozenset({1, 2, 3, 4})),
+        Table(head=("limit", "allowed", "left"), rows=limits, numeric=frozenset({1, 2})),
+        Text(text=f"Drivers were alive for {duration(state.elapsed)}: the clock of the run."),
+    ]
+
+
+def again(view: View) -> list[Block]:
+    """Return what is needed to run this again."""
+    state, started = view.state, view.state.started
+    if started is None:
+        return [Text(text="The run has not begun.")]
+    seeds = state.task.seeds
+    rows = [
+        ("run seed", str(started.seed)),
+        ("selection seeds", ", ".join(map(str, seeds.selection))),
+        ("confirmation seeds", f"{seeds.confirmation} and up, 12 for each challenger"),
+        ("final seeds", ", ".join(map(str, seeds.final))),
+        ("noise", state.task.evaluator.noise),
+        ("policy", state.task.search.policy),
+        ("confirmation", _rule(view)),
+        ("agent", started.agent),
+        ("workers", str(state.workers)),
+        ("task", started.task_hash[:16]),
+        ("files", started.files[:16] + (" (with uncommitted changes)" if started.dirty else "")),
+        *view.versions,
+    ]
+    return [Table(head=("what", "value"), rows=rows)]
+
+
+def _rule(view: View) -> str:
+    rule = view.state.task.coordination
+    rate = f", {100 * rule.error_rate:g} % for any false promotion in the run"
+    return rule.confirmation + (rate if rule.confirmation == "sequential" else "")
+
+
+ANALYSES: dict[str, Analysis] = {
+    "What was found": found,
+    "Champion": champion,
+    "Champion curve": tree_cards.curve,
+    "Plan tree": tree_cards.tree,
+    "Which levers helped": evidence_cards.levers,
+    "Judgements": evidence_cards.judgements,
+    "Dead ends": evidence_cards.dead_ends,
+    "Budget": budget,
+    "Interrupted tries": attempt_cards.broken,
+    "Attempts": attempt_cards.attempts,
+    "To run it again": again,
+}

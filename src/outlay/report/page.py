@@ -1,0 +1,91 @@
+"""A report as one HTML file: no script, nothing from elsewhere, and every text escaped."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from outlay.report.blocks import Card, Code, Fold, Picture, Table, Text
+from outlay.report.cards import cards
+from outlay.report.style import STYLE
+from outlay.report.words import printable, status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from outlay.report.blocks import Block
+    from outlay.report.view import View
+
+# The policy lets a browser load and run nothing at all, should an escape ever be forgotten.
+_HEAD = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+"""
+
+
+def page(view: View) -> str:
+    """Return the report of a run as HTML."""
+    state = view.state
+    question = state.task.question if state.started is not None else ""
+    parts = [
+        _HEAD,
+        f"<title>{_text(view.run)} · Outlay</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
+        f'<header><p class="run">{_text(view.run)}</p>\n<h1>{_text(question)}</h1>\n',
+        f'<p class="status">{_text(status(state))}</p></header>\n<main>\n',
+        *(_card(card) for card in cards(view)),
+        "</main>\n</body>\n</html>\n",
+    ]
+    return "".join(parts)
+
+
+def _text(text: str) -> str:
+    return escape(printable(text))
+
+
+def _card(card: Card) -> str:
+    return f"<section><h2>{_text(card.title)}</h2>\n{_blocks(card.blocks)}</section>\n"
+
+
+def _blocks(blocks: Sequence[Block]) -> str:
+    return "".join(_block(block) for block in blocks)
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Text(text=text, tone=tone):
+            return f'<p class="{_text(tone)}">{_text(text)}</p>\n'
+        case Code(text=text):
+            return f"<pre>{_text(text)}</pre>\n"
+        case Table():
+            return _table(block)
+        case Picture(svg=svg, legend=legend):
+            return f'<figure><div class="scroll">{svg}</div>{_legend(legend)}</figure>\n'
+        case Fold(title=title, mark=mark):
+            line = f'<summary><i class="dot {_text(mark)}"></i>{_text(title)}</summary>'
+            return f"<details>{line}{_blocks(block.blocks)}</details>\n"
+
+
+def _table(table: Table) -> str:
+    head = "".join(_cell("th", k, text, table) for k, text in enumerate(table.head))
+    rows = "".join(
+        f"<tr>{''.join(_cell('td', k, text, table) for k, text in enumerate(row))}</tr>\n"
+        for row in table.rows
+    )
+    return f'<div class="scroll"><table><tr>{head}</tr>\n{rows}</table></div>\n'
+
+
+def _cell(tag: str, column: int, text: str, table: Table) -> str:
+    kind = ' class="n"' if column in table.numeric else ""
+    return f"<{tag}{kind}>{_text(text)}</{tag}>"
+
+
+def _legend(legend: tuple[tuple[str, str], ...]) -> str:
+    items = "".join(
+        f'<span><i class="dot {_text(mark)}"></i>{_text(meaning)}</span>'
+        for mark, meaning in legend
+    )
+    return f"<figcaption>{items}</figcaption>" if items else ""

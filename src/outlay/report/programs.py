@@ -1,0 +1,89 @@
+"""The programs of nodes: their files, and what differs between two of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from outlay.errors import InputError
+from outlay.execution import objects as store
+from outlay.execution import snapshot
+from outlay.execution.patches import File, difference
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from outlay.state import State
+
+
+def node_of(state: State, name: str) -> int:
+    """Return the number of the node that a user named: a number, `baseline` or `champion`.
+
+    Raises:
+        InputError: There is no such node.
+    """
+    if name in ("baseline", "champion"):
+        return state.baseline if name == "baseline" else state.contest.champion
+    last = len(state.tree.nodes) - 1
+    number = int(name.removeprefix("#")) if name.removeprefix("#").isdecimal() else -1
+    if not 0 <= number <= last:
+        raise InputError(f"node: found {name!r}, allowed: 0 to {last}, 'baseline' or 'champion'")
+    return number
+
+
+def files_of(state: State, number: int) -> str:
+    """Return the hash of the manifest of a node's files.
+
+    Raises:
+        InputError: The node was not scored, so that its files are not known, or the run has none.
+    """
+    start = state.started.files if state.started is not None else ""
+    if not start:
+        raise InputError("this run has no files: its evaluator is a Python callable")
+    if number == state.baseline or number in state.files:
+        return state.files.get(number, start)
+    node = state.tree.nodes[number]
+    if node.status == "scored" or (state.with_levers and not _changes_files(state, number)):
+        return start
+    raise InputError(f"node {number} is {node.status}: only a scored node has files to show")
+
+
+def _changes_files(state: State, number: int) -> bool:
+    chosen = state.configuration(state.tree.nodes[number])
+    return any(
+        option.files or option.patch
+        for lever in state.task.levers
+        for option in lever.options
+        if option.name == chosen[lever.name]
+    )
+
+
+def changed_paths(before: str, after: str, objects: Path) -> list[str]:
+    """Return the paths whose content or mode differs between two manifests, sorted."""
+    if before == after:
+        return []
+    old, new = snapshot.load(before, objects), snapshot.load(after, objects)
+    return sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
+
+
+def patch_between(before: str, after: str, objects: Path, prefix: str = "") -> str:
+    """Return the patch that `git apply` takes from one manifest's files to the other's.
+
+    Args:
+        before: Hash of the one manifest.
+        after: Hash of the other.
+        objects: Object store of the run.
+        prefix: Put before every path, such as `sub/folder/`.
+    """
+    paths = changed_paths(before, after, objects)
+    if not paths:
+        return ""
+    old, new = snapshot.load(before, objects), snapshot.load(after, objects)
+    return "".join(
+        difference(prefix + path, _file(old, path, objects), _file(new, path, objects))
+        for path in paths
+    )
+
+
+def _file(manifest: snapshot.Manifest, path: str, objects: Path) -> File | None:
+    entry = manifest.get(path)
+    return None if entry is None else File(store.get(objects, entry.blob), entry.mode)

@@ -1,0 +1,189 @@
+"""How numbers, nodes and findings are said, the same in the report and in the terminal."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from outlay.summary import difference, standing
+from outlay.trust import self_reported
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from outlay.allocation.tree import Node
+    from outlay.state import State
+    from outlay.summary import Estimate
+
+
+def number(value: float | None) -> str:
+    """Return the value with four significant digits, or a dash for none."""
+    return "–" if value is None else f"{value:.4g}"
+
+
+def signed(value: float | None) -> str:
+    """Return the value with its sign."""
+    return "–" if value is None else f"{value:+.4g}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Return the interval's limits in words, to three digits of its width."""
+    if low is None or high is None:
+        return "interval unknown"
+    if high - low <= 1e-9 * abs(low) or high - low < 1e-300:
+        return f"{low:.4g} to {high:.4g}"
+    places = min(max(2 - math.floor(math.log10(high - low)), 0), 12)
+    return f"{low:.{places}f} to {high:.{places}f}"
+
+
+def many(count: int, noun: str) -> str:
+    """Return the count with its noun."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """Return the seconds in the largest unit that fits."""
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def cut(text: str, length: int) -> str:
+    """Return the text on one line, no longer than that."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """Return the text without control characters, which a terminal would obey."""
+    return "".join(
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
+
+
+def settings(changes: Mapping[str, str]) -> str:
+    """Return levers and options, such as `depth = 8, scale = on`."""
+    return ", ".join(f"{lever} = {option}" for lever, option in changes.items())
+
+
+def node_name(state: State, number: int) -> str:
+    """Return what people call a node."""
+    return "the baseline" if number == state.baseline else f"node {number}"
+
+
+def change(state: State, node: Node) -> str:
+    """Return what sets the node apart from its parent."""
+    proposal = node.proposal
+    if proposal is None:
+        return "baseline" if state.with_levers else "first plan"
+    if proposal.changes:
+        return settings(proposal.changes)
+    if proposal.kind == "continue" and node.parent is not None:
+        return f"goes on from node {node.parent.id}"
+    return proposal.hypothesis or "no change named"
+
+
+def standing_word(state: State, node: Node) -> str:
+    """Return in one word where the node stands."""
+    if node.id == state.contest.champion and node.status == "scored":
+        return "champion"
+    if node.status == "scored" and node.pruned:
+        return "pruned"
+    return node.status
+
+
+def better(state: State) -> str:
+    """Return which way the metric is better."""
+    return "higher is better" if state.task.metric.sign > 0 else "lower is better"
+
+
+def off_baseline(state: State, number: int) -> dict[str, str]:
+    """Return the levers that the node sets otherwise than the baseline."""
+    if not state.with_levers or number < 0:
+        return {}
+    chosen = state.configuration(state.tree.nodes[number])
+    return {
+        lever.name: chosen[lever.name]
+        for lever in state.task.levers
+        if chosen[lever.name] != lever.options[0].name
+    }
+
+
+def status(state: State) -> str:
+    """Return how the run ended, or that it did not."""
+    if state.ended is None:
+        return "not ended: it is running, or was interrupted and can be resumed"
+    return f"{state.ended.status}: {state.ended.reason}"
+
+
+def finding(state: State) -> str:
+    """Return what was found, in a sentence that claims no more than was measured."""
+    if state.started is None:
+        return "The run has not begun."
+    if not state.baseline_values:
+        found = _no_baseline(state)
+    elif state.contest.champion == state.baseline:
+        found = _no_gain(state)
+    else:
+        found = _gain(state)
+    return f"{found} {_SELF_REPORTED}" if self_reported(state) else found
+
+
+_SELF_REPORTED = (
+    "All scores are self-reported: a file that the agent may edit prints the metric, so they say "
+    "what that file says, not what an untouched evaluator found."
+)
+
+
+def _no_baseline(state: State) -> str:
+    fault = state.baseline_fault
+    if fault is None:
+        return "The baseline is not measured yet, so nothing can be said."
+    return (
+        f"The baseline has no score ({fault.reason or fault.outcome}: {fault.detail}), "
+        "so nothing else was tried."
+    )
+
+
+def _no_gain(state: State) -> str:
+    baseline = standing(state, state.baseline)
+    level = baseline.fresh.mean if baseline.fresh else baseline.selected
+    tested = sum(found.event.pairs > 0 for found in state.judgements)
+    untested = len(state.judgements) - tested
+    looked = f"Of {many(state.attempts, 'attempt')}, {tested} scored well enough to be tested on"
+    spare = f", {untested} more could not be for lack of budget" if untested else ""
+    return (
+        f"No confirmed gain. {looked} fresh seeds{spare}, and none proved better; the "
+        f"program as it stands ({state.task.metric.name} {number(level)}) remains the champion."
+    )
+
+
+def _gain(state: State) -> str:
+    champion = state.contest.champion
+    changed = settings(off_baseline(state, champion))
+    who = f"Node {champion}" + (f" ({changed})" if changed else "")
+    found = difference(state)
+    if found is None:
+        return (
+            f"{who} is the champion: it beat the incumbent on fresh seeds. By how much it beats "
+            "the baseline is measured at the end, on seeds that chose nothing; that is to come."
+        )
+    return f"{who} {_verdict(state, found)}"
+
+
+def _verdict(state: State, found: Estimate) -> str:
+    metric = state.task.metric.name
+    sides = [standing(state, node).fresh for node in (state.contest.champion, state.baseline)]
+    levels = " against ".join(number(side.mean) for side in sides if side is not None)
+    measured = (
+        f"{metric} {levels} on {found.n} fresh seeds ({better(state)}), a paired gain of "
+        f"{signed(found.mean)} (95 % interval {interval(found.low, found.high)})"
+    )
+    if found.low is not None and found.low > 0:
+        return f"beats the baseline: {measured}."
+    return (
+        "was confirmed during the search, but the final measurement does not settle that it "
+        f"beats the baseline: {measured}."
+    )

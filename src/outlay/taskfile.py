@@ -1,0 +1,184 @@
+"""A task read from its file, `outlay.toml` beside the user's code."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from outlay import _autoresearch
+from outlay._taskdisk import check_files
+from outlay._tasktables import read_levers, read_tables, table
+from outlay.errors import InputError
+from outlay.task import (
+    Budget,
+    Coordination,
+    Evaluator,
+    Limits,
+    Metric,
+    Sandbox,
+    Search,
+    Seeds,
+    Task,
+    Workspace,
+    check,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NAME = "outlay.toml"
+
+_LIMITS = {"attempts": "attempts", "tokens": "tokens", "usd": "usd", "time": "seconds"}
+
+
+def load(path: str | Path, budget: Budget | None = None) -> Task:
+    """Return the task of a folder or of a TOML file, checked against the disk.
+
+    A folder without `outlay.toml` may be an autoresearch workspace, see `recognise`.
+
+    Args:
+        path: A folder with `outlay.toml`, or the path of a task file.
+        budget: Limits that replace those of the file, one by one.
+
+    Raises:
+        InputError: If there is no task, or anything in it is wrong.
+    """
+    found = Path(path)
+    file = found / NAME if found.is_dir() else found
+    if found.is_dir() and not file.exists():
+        recognised = recognise(found, budget)
+        if recognised is None:
+            raise InputError(f"{found}: found no {NAME}, allowed: a folder with one (outlay init)")
+        return recognised
+    where = str(file)
+    layout = _autoresearch.defaults(file.parent)
+    task = _build(_document(_text(file), where), where, file.parent, layout, budget)
+    check_files(task, where)
+    return task
+
+
+def load_text(text: str, where: str, folder: str | Path) -> Task:
+    """Return the task written in `text`, without a look at the disk.
+
+    Args:
+        text: TOML.
+        where: What messages call the file.
+        folder: Folder that `workspace` is relative to.
+
+    Raises:
+        InputError: If anything in the text is wrong.
+    """
+    return _build(_document(text, where), where, Path(folder), {}, None)
+
+
+def recognise(folder: str | Path, budget: Budget | None = None) -> Task | None:
+    """Return the task of an autoresearch workspace that has no task file, else `None`.
+
+    Such a folder holds `program.md`, `train.py` (edited) and `prepare.py` (never edited).
+    """
+    layout = _autoresearch.defaults(Path(folder))
+    if not layout:
+        return None
+    task = _build({}, str(folder), Path(folder), layout, budget)
+    check_files(task, str(folder))
+    return task
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"{file}: found no such file, allowed: a task file") from None
+    except OSError as error:
+        raise InputError(f"{file}: found {error.strerror}, allowed: a readable file") from None
+    except UnicodeDecodeError as error:
+        found = f"byte 0x{error.object[error.start]:02x} at offset {error.start}"
+        raise InputError(f"{file}: found {found}, allowed: UTF-8 text") from None
+
+
+def _document(text: str, where: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise InputError(f"{where}: found values nested too deep, allowed: a task file") from None
+    except ValueError as error:
+        raise InputError(f"{where}: found no valid TOML: {error}, allowed: TOML 1.0") from None
+
+
+def _build(
+    document: dict[str, Any],
+    where: str,
+    folder: Path,
+    layout: Mapping[str, dict[str, Any]],
+    budget: Budget | None,
+) -> Task:
+    values = read_tables(_over(layout, document, where), where)
+    root = folder.resolve()
+    task = Task(
+        name=values["task"].pop("name", "") or _absent(where, "task.name", "a short name"),
+        question=values["task"].pop("question", "")
+        or _absent(where, "task.question", "the question in words"),
+        workspace=Workspace(
+            path=str((root / values["task"].pop("workspace", ".")).resolve()), **values["task"]
+        ),
+        evaluator=_evaluator(values["evaluate"]),
+        metric=_metric(values["evaluate"]),
+        budget=_limited(values["budget"], budget),
+        levers=read_levers(document, where),
+        limits=Limits(**values["limits"]),
+        seeds=Seeds(**values["seeds"]),
+        sandbox=_sandbox(values["sandbox"]),
+        coordination=Coordination(**values["coordination"]),
+        search=Search(**values["search"]),
+    )
+    check(task, where)
+    return task
+
+
+def _over(
+    layout: Mapping[str, dict[str, Any]], document: dict[str, Any], where: str
+) -> dict[str, Any]:
+    """Return the document with what it leaves out taken from the layout; a budget is one whole."""
+    merged = dict(document)
+    for name, values in layout.items():
+        own = table(document.get(name, {}), where, name)
+        merged[name] = own if name == "budget" and own else {**values, **own}
+    return merged
+
+
+def _absent(where: str, key: str, allowed: str) -> str:
+    raise InputError(f"{where}: {key}: found nothing, allowed: {allowed}")
+
+
+def _evaluator(values: dict[str, Any]) -> Evaluator:
+    keys = ("command", "function", "check", "noise")
+    return Evaluator(**{k: values[k] for k in keys if k in values})
+
+
+def _metric(values: dict[str, Any]) -> Metric:
+    low, high = values.get("range", (None, None))
+    renamed = {"read": "source", "metric_line": "line"}
+    keys = ("read", "metric_line", "secondary", "reward", "reward_scale")
+    given = {renamed.get(k, k): values[k] for k in keys if k in values}
+    return Metric(
+        name=values.get("metric", ""),
+        direction=values.get("direction", ""),
+        low=low,
+        high=high,
+        **given,
+    )
+
+
+def _limited(values: dict[str, Any], budget: Budget | None) -> Budget:
+    own = Budget(**{_LIMITS[k]: v for k, v in values.items()})
+    if budget is None:
+        return own
+    given = {k: getattr(budget, k) for k in _LIMITS.values() if getattr(budget, k) is not None}
+    return replace(own, **given)
+
+
+def _sandbox(values: dict[str, Any]) -> Sandbox:
+    read = tuple(str(Path(p).expanduser()) for p in values.pop("read", ()))
+    return Sandbox(read=read, **values)

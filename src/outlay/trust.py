@@ -1,0 +1,34 @@
+"""Whether a score is what an evaluator found, or only what the agent's own file says."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from outlay.globs import matches
+
+if TYPE_CHECKING:
+    from outlay.state import State
+
+
+def self_reported(state: State) -> bool:
+    """Return whether a file that the agent may edit prints the metric.
+
+    With levers nobody edits the program. Otherwise the evaluator's command must name no file that
+    is editable and neither protected nor hidden.
+    """
+    if state.started is None or state.started.agent == "levers":
+        return False
+    space = state.task.workspace
+    return any(
+        matches(path, space.editable) and not matches(path, (*space.protected, *space.hidden))
+        for path in _files(state.task.evaluator.command)
+    )
+
+
+def _files(command: tuple[str, ...]) -> list[str]:
+    """Return what a command's parts would be as files of the workspace."""
+    found = [part for k, part in enumerate(command) if k or "/" in part]
+    modules = [part for before, part in pairwise(command) if before == "-m"]
+    found = [part for part in found if "." in part and part[0] not in "-/" and "{" not in part]
+    return found + [module.replace(".", "/") + ".py" for module in modules]

@@ -1,0 +1,209 @@
+"""Export, diff and clean over a real run of a small program in a git repository."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from outlay.cli.app import main
+from outlay.planfiles import RESULTS, PlanFiles
+from outlay.runs import Settings, default_store, run_folder
+from outlay.session import sitting
+from outlay.task import Budget, Search
+from tests.report.samples import drive_program, git, program_task, repository
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.xdist_group("export")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """A repository with uncommitted changes, and a finished run over its subfolder `work`."""
+    top = tmp_path_factory.mktemp("made") / "top"
+    work = repository(top)
+    (work / "part.py").write_text("BONUS = 0.0  # not committed\n")
+    (work / "new.txt").write_text("untracked\n")
+    (work / "outlay.toml").write_text("# the task\n")
+    git(top, "add", "work/outlay.toml")
+    git(top, "commit", "-qm", "task")
+    drive_program(work)
+    return top
+
+
+@pytest.fixture
+def top(made, monkeypatch) -> Path:
+    """The repository, with the folder of the task as the current one."""
+    monkeypatch.chdir(made / "work")
+    return made
+
+
+def data(capsys, *arguments: str):
+    code = main([*arguments, "--json"])
+    out, _ = capsys.readouterr()
+    assert code == 0
+    return json.loads(out)
+
+
+def score(folder: Path, *arguments: str) -> float:
+    command = [sys.executable, "score.py", "--seed", "1", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])["score"]
+
+
+def test_a_patch_applies_on_the_users_tree(top, tmp_path, capsys):
+    before = git(top, "status", "--short")
+    found = data(capsys, "export", "--patch", str(tmp_path / "out" / "win.patch"))
+    assert found["changed"] == ["part.py", "score.py"]
+    assert found["command"] == ["python3 score.py --seed {seed} --lift 0.1"]
+    papers = (tmp_path / "out" / "OUTLAY.md").read_text()
+    assert "--lift 0.1" in papers
+    assert "beats the baseline" in papers
+    assert "# Plan: real" in papers
+    assert git(top, "status", "--short") == before
+    copy = tmp_path / "copy"
+    shutil.copytree(top, copy)
+    git(copy, "apply", str(tmp_path / "out" / "win.patch"))
+    assert (copy / "work" / "part.py").read_text() == "BONUS = 0.2\n"
+    gained = score(copy / "work", "--lift", "0.1") - score(top / "work")
+    assert gained == pytest.approx(0.4)
+
+
+def test_a_branch_leaves_working_tree_index_and_head_alone(top, capsys):
+    before = (git(top, "status", "--short"), git(top, "rev-parse", "HEAD"), git(top, "branch"))
+    index = (top / ".git" / "index").read_bytes()
+    found = data(capsys, "export", "--branch", "win/all")
+    assert (top / ".git" / "index").read_bytes() == index
+    assert (git(top, "status", "--short"), git(top, "rev-parse", "HEAD")) == before[:2]
+    assert git(top, "rev-parse", "win/all").strip() == found["commit"]
+    changed = git(top, "diff", "--name-only", "win/all~1", "win/all").split()
+    assert changed == ["work/part.py", "work/score.py"]
+    start = git(top, "diff", "--name-only", "HEAD", "win/all~1").split()
+    assert start == ["work/new.txt", "work/part.py"]
+    kept = git(top, "ls-tree", "-r", "--name-only", "win/all").split()
+    assert {"README", "work/outlay.toml", "work/better.py"} <= set(kept)
+    message = git(top, "log", "-1", "--format=%B", "win/all")
+    assert message.startswith("real: all = on\n\n")
+    assert "--lift 0.1" in message
+
+
+def test_a_branch_that_is_there_is_refused(top, capsys):
+    git(top, "branch", "taken")
+    at = git(top, "rev-parse", "taken")
+    assert main(["export", "--branch", "taken"]) == 2
+    assert "'taken' is there already" in capsys.readouterr().err
+    assert git(top, "rev-parse", "taken") == at
+    assert main(["export", "--branch", "no..good"]) == 2
+    assert "git takes for no name" in capsys.readouterr().err
+
+
+def test_a_folder_holds_the_whole_program(top, tmp_path, capsys):
+    results = top / "work" / ".outlay" / "runs" / "real" / RESULTS
+    results.write_text("commit\n")
+    found = data(capsys, "export", "--folder", str(tmp_path / "dir"))
+    results.unlink()
+    assert str(tmp_path / "dir" / RESULTS) in found["wrote"]
+    names = {path.name for path in (tmp_path / "dir").iterdir()}
+    assert {"score.py", "part.py", "new.txt", "OUTLAY.md", RESULTS} <= names
+    assert score(tmp_path / "dir") == pytest.approx(score(top / "work") + 0.3)
+    assert main(["export", "--folder", str(tmp_path / "dir")]) == 2
+    assert "is not empty" in capsys.readouterr().err
+
+
+def test_nothing_is_overwritten(top, tmp_path, capsys):
+    (tmp_path / "OUTLAY.md").write_text("mine")
+    assert main(["export", "--patch", str(tmp_path / "w.patch")]) == 2
+    assert "OUTLAY.md: is there already" in capsys.readouterr().err
+    assert not (tmp_path / "w.patch").exists()
+    assert (tmp_path / "OUTLAY.md").read_text() == "mine"
+
+
+def test_a_diff_of_files_is_a_patch_for_git(top, tmp_path, capsys):
+    assert main(["diff", "baseline", "champion"]) == 0
+    text = capsys.readouterr().out
+    assert "# all: off → on" in text
+    copy = tmp_path / "copy"
+    shutil.copytree(top / "work", copy)
+    (tmp_path / "d.patch").write_text(text)
+    git(copy, "apply", str(tmp_path / "d.patch"))
+    assert (copy / "part.py").read_text() == "BONUS = 0.2\n"
+    back = data(capsys, "diff", "champion", "baseline")
+    assert "+BONUS = 0.0  # not committed" in back["patch"]
+    assert data(capsys, "diff", "1", "1")["patch"] == ""
+
+
+def test_show_has_the_end_of_the_log(top, capsys):
+    found = data(capsys, "show", "--attempt", "1")
+    assert "on seed 1" in found["log"]
+    assert found["command"] == ["python3 score.py --seed {seed} --lift 0.1"]
+
+
+def test_clean_keeps_what_is_needed(top, tmp_path, capsys, monkeypatch):
+    copy = tmp_path / "copy"
+    shutil.copytree(top / "work", copy)
+    monkeypatch.chdir(copy)
+    folder = copy / ".outlay" / "runs" / "real"
+    waste = folder / "jobs" / "a1.1" / "work" / "0"
+    waste.mkdir(parents=True)
+    (waste / "big").write_bytes(b"x" * 5000)
+    (folder / "objects" / "ab").mkdir(exist_ok=True)
+    (folder / "objects" / "ab" / "cdef").write_bytes(b"y" * 100)
+    (folder.parent / "gone").mkdir()
+    assert main(["clean"]) == 2
+    said = capsys.readouterr().err
+    assert "workspaces of finished jobs" in said
+    assert "add --yes" in said
+    assert waste.exists()
+    found = data(capsys, "clean", "--yes")
+    assert found["removed"] is True
+    assert found["bytes"] >= 5100
+    assert not waste.exists()
+    assert not (folder / "objects" / "ab" / "cdef").exists()
+    assert not (folder.parent / "gone").exists()
+    assert data(capsys, "diff", "baseline", "champion")["patch"]
+    assert "on seed 1" in data(capsys, "show", "--attempt", "1")["log"]
+    assert data(capsys, "clean", "--yes")["removed"] is False
+
+
+def test_clean_all_forgets_the_run(top, tmp_path, capsys, monkeypatch):
+    copy = tmp_path / "copy"
+    shutil.copytree(top / "work", copy)
+    monkeypatch.chdir(copy)
+    assert data(capsys, "clean", "real", "--all", "--yes")["runs"] == ["real"]
+    assert data(capsys, "runs") == []
+    assert not (copy / ".outlay" / "runs" / "real").exists()
+
+
+AGENT = """
+from pathlib import Path
+part = Path("part.py")
+part.write_text(f"BONUS = {float(part.read_text().split('=')[1].split('#')[0]) + 0.2}\\n")
+"""
+
+
+def test_the_work_of_a_command_agent_is_handed_back(tmp_path, capsys, monkeypatch):
+    work = repository(tmp_path / "top")
+    (work / "agent.py").write_text(AGENT)
+    research = replace(
+        program_task(work), levers=(), search=Search(policy="linear"), budget=Budget(attempts=2)
+    )
+    settings = Settings(agent="command:python3 agent.py")
+    store = default_store(work)
+    with sitting(research, "real", settings, store=store) as driver:
+        driver.drive()
+        PlanFiles(run_folder(store, "real"), driver.state, driver.store.read("real"))
+    monkeypatch.chdir(work)
+    found = data(capsys, "diff", "baseline", "champion")
+    assert "+BONUS = 0." in found["patch"]
+    assert "self-reported" in data(capsys, "show")["finding"]
+    (changes,) = (work / ".outlay" / "runs" / "real" / "tree").glob("0001-*/changes.md")
+    assert "+BONUS = 0.4" in changes.read_text()
+    assert data(capsys, "export", "--branch", "won")["changed"] == ["part.py"]
+    assert "BONUS = 0.4" in git(work, "show", "won:work/part.py")

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import io
+import time
+
+from rich.console import Console
+
+from outlay import events
+from outlay.cli._progress import Progress
+from outlay.state import State
+from tests.report.samples import NASTY, broken, drive, log, started, task
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_without_a_terminal_each_step_is_at_most_one_line():
+    stream = io.StringIO()
+    steps = []
+    with Progress(task(4), "six", stream) as progress:
+
+        def on_step(entries, state):
+            before = stream.getvalue().count("\n")
+            progress.step(entries, state)
+            steps.append(stream.getvalue().count("\n") - before)
+
+        drive(task(4), on_step=on_step)
+    text = stream.getvalue()
+    # What was held back until the baseline was known comes with it.
+    assert steps[:2] == [0, 0]
+    assert sorted(set(steps[3:])) == [0, 1]
+    assert text.splitlines()[0] == "six: Which switches raise the accuracy?"
+    for said in ("measuring the baseline", "attempt 1, node", "new champion", "ended, budget"):
+        assert said in text
+    assert "\x1b" not in text
+
+
+def drawn(progress: Progress, width: int = 100) -> str:
+    console = Console(file=io.StringIO(), width=width, height=30)
+    console.print(progress.draw())
+    return console.file.getvalue()
+
+
+def test_a_terminal_shows_champion_budget_tree_and_what_runs():
+    clock = [100.0]
+    progress = Progress(task(40), "six", Terminal(), monotonic=lambda: clock[0])
+    launched = []
+
+    def on_step(entries, state):
+        progress.step(entries, state)
+        if isinstance(entries[-1].event, events.AttemptLaunched):
+            clock[0] += 5
+            launched.append(drawn(progress))
+
+    with progress:
+        state, _ = drive(task(40), on_step=on_step)
+        end = drawn(progress)
+    assert "now       attempt 40, node" in launched[-1]
+    assert "5.0 s" in launched[-1]
+    assert "left      1 of 40 attempts" in launched[-2]
+    assert f"champion  node {state.contest.champion}, accuracy about" in end
+    assert "★" in end
+    assert "more)" in end
+    assert "ended, budget" in end
+    assert end.count("\n") <= 30
+    assert all(len(line) <= 100 for line in end.splitlines())
+
+
+def test_control_characters_do_not_reach_the_terminal():
+    baseline = []
+
+    def call(configuration, seed):
+        baseline.append(configuration)
+        if configuration != baseline[0]:
+            raise RuntimeError("\x1b[2J\x07 fault")
+        return 0.5
+
+    stream = io.StringIO()
+    with Progress(task(1), "six", stream) as progress:
+        drive(task(1), call, on_step=progress.step)
+    assert "fault" in stream.getvalue()
+    assert "\x1b" not in stream.getvalue()
+    assert "\x07" not in stream.getvalue()
+
+
+def test_markup_of_the_terminal_library_is_text():
+    stream = Terminal()
+    with Progress(task(1), "[bold]six[/bold]", stream) as progress:
+        drive(task(1), broken, on_step=progress.step)
+        assert "[bold]six[/bold]" in drawn(progress)
+        assert NASTY in drawn(progress, width=200)
+
+
+def test_a_step_of_a_big_run_is_quick():
+    parent = 0
+    entries = started()
+    recorded = []
+    for number in range(1, 4001):
+        child = events.Child(node=number, changes={"depth": "o1"})
+        recorded.append(events.Reflected(node=parent, asked=1, children=(child,)))
+        parent = number if number % 4 == 0 else parent
+    entries += log(*recorded)
+    state = State.of(entries)
+    with Progress(task(), "six", Terminal()) as progress:
+        progress.step(entries[-1:], state)
+        took = []
+        for _ in range(20):
+            began = time.perf_counter()
+            progress.step(entries[-1:], state)
+            took.append(time.perf_counter() - began)
+    assert sorted(took)[10] < 0.005

@@ -1,0 +1,87 @@
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from outlay.cli.design import command
+from outlay.errors import BudgetError, InputError
+
+EXAMPLE = str(Path(__file__).resolve().parents[2] / "examples" / "design" / "state.toml")
+
+
+def run(*arguments):
+    return CliRunner().invoke(command, list(arguments))
+
+
+def test_json_is_the_plan():
+    result = run(EXAMPLE, "--json")
+    assert result.exit_code == 0
+    data = json.loads(result.stdout)
+    assert data["best"][0]["arms"] == ["augmentation", "longer_schedule"]
+    assert data["unit"] == "GPU hours"
+
+
+def test_tables_and_picture(tmp_path):
+    figure = tmp_path / "frontier.svg"
+    result = run(EXAMPLE, "--figure", str(figure))
+    assert result.exit_code == 0
+    assert result.stdout.startswith("Run augmentation, longer_schedule with 6 seeds")
+    for part in ("frontier", "What each arm adds", "if the prior were"):
+        assert part in result.stdout
+    assert figure.read_text().lstrip().startswith("<?xml")
+
+
+def test_a_score_says_what_to_add():
+    result = run(EXAMPLE, "--score", "Ablate augmentation", "--json")
+    data = json.loads(result.stdout)
+    assert data["ambiguity"] == 0.5
+    assert "SEEDS" in data["missing"][0]
+    assert "To make it one design" in run("plan", EXAMPLE, "--score", "Ablate ema").stdout
+
+
+def test_update_returns_and_saves_the_posterior(tmp_path):
+    saved = tmp_path / "next.json"
+    arguments = ["--arms", "longer_schedule,augmentation", "--seeds", "5", "--outcome", "0,0.75"]
+    result = run("update", EXAMPLE, *arguments, "--write", str(saved), "--json")
+    rows = json.loads(result.stdout)["posterior"]
+    assert sum(row["posterior"] for row in rows) == pytest.approx(1)
+    assert max(rows, key=lambda row: row["posterior"])["name"] == "augmentation carries it"
+    again = json.loads(run(str(saved), "--json").stdout)
+    assert again["uncertainty"] < json.loads(run(EXAMPLE, "--json").stdout)["uncertainty"]
+    assert "after" in run("update", EXAMPLE, *arguments).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--arms", "wings", "--seeds", "5", "--outcome", "1"], "found 'wings'"),
+        (["--arms", "ema", "--seeds", "9", "--outcome", "1"], "found 9, allowed: 2 to 8"),
+        (["--arms", "ema", "--seeds", "5", "--outcome", "0.3"], "found 0.3, allowed: 0, 0.25"),
+        (["--arms", "ema", "--seeds", "5", "--outcome", "one"], "numbers between commas"),
+        (["--arms", "ema", "--seeds", "5", "--outcome", "1,0"], "found 2 numbers"),
+        (["--arms", "ema,ema", "--seeds", "5", "--outcome", "1,0"], "each arm once"),
+    ],
+)
+def test_wrong_updates(arguments, message):
+    result = run("update", EXAMPLE, *arguments)
+    assert isinstance(result.exception, InputError)
+    assert message in str(result.exception)
+
+
+def test_wrong_action_and_figure():
+    assert isinstance(run(EXAMPLE, "--score", "ARMS: wings").exception, InputError)
+    assert isinstance(run(EXAMPLE, "--figure", "f.doc").exception, InputError)
+
+
+def test_nothing_affordable_is_exit_3(tmp_path):
+    path = tmp_path / "poor.toml"
+    path.write_text(Path(EXAMPLE).read_text().replace("budget = 48", "budget = 2"))
+    result = run(str(path))
+    assert isinstance(result.exception, BudgetError)
+    assert result.exception.exit_code == 3
+    assert "cheapest costs 6.25 GPU hours" in str(result.exception)
+
+
+def test_help_lists_the_subcommands():
+    assert "update" in run("--help").stdout

@@ -1,0 +1,227 @@
+"""Whole runs in this process: a task, an engine that has accidents, and a clock of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+from outlay.agents.reflector import BUILT_IN
+from outlay.budget import Charge
+from outlay.driver import Driver
+from outlay.events import Child, Reflected
+from outlay.execution.job import Evaluated, Result
+from outlay.jobs import Place
+from outlay.runs import Settings, open_run
+from outlay.task import (
+    Budget,
+    Coordination,
+    Evaluator,
+    Lever,
+    Metric,
+    Option,
+    Search,
+    Task,
+    Workspace,
+)
+
+if TYPE_CHECKING:
+    from outlay.execution.job import Job
+    from outlay.state import State
+    from outlay.store import Store
+
+RUN = "run"
+
+
+def task(
+    *,
+    levers: int = 3,
+    policy: str = "adaptive",
+    confirmation: str = "sequential",
+    limits: Budget | None = None,
+) -> Task:
+    """A task with so many levers of two or three options; 0 is for a run with `ThreeChildren`."""
+    return Task(
+        name=RUN,
+        question="Which help?",
+        workspace=Workspace(path="/"),
+        evaluator=Evaluator(command=("score", "{seed}")),
+        metric=Metric(name="score", direction="maximize"),
+        budget=limits or Budget(attempts=12),
+        levers=tuple(
+            Lever(
+                name=f"l{k}",
+                options=(
+                    Option(name="off"),
+                    *(Option(name=f"on{j}", args=(f"--l{k}={j}",)) for j in range(1 + k % 2)),
+                ),
+            )
+            for k in range(levers)
+        ),
+        coordination=Coordination(confirmation=confirmation),
+        search=Search(policy=policy),
+    )
+
+
+class ThreeChildren:
+    """A reflector without levers: what was asked for, now and then one fewer, at a price."""
+
+    def reflect(self, state, node, asked):
+        random, first = state.random("reflect"), len(state.tree.nodes)
+        came = asked - (random.random() < 0.1)
+        children = tuple(
+            Child(
+                node=first + k,
+                prior=round(random.random(), 3),
+                axis=random.choice("abc"),
+                direction=random.choice(["up", "down"]),
+            )
+            for k in range(came)
+        )
+        reason = "" if came == asked else "no more ideas"
+        charge = Charge(tokens_in=100, tokens_out=10)
+        return Reflected(
+            node=node.id, asked=asked, children=children, reason=reason, charge=charge
+        )
+
+
+def reflector_of(task: Task):
+    return BUILT_IN if task.levers else ThreeChildren()
+
+
+@dataclass
+class Clock:
+    time: float = 0.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accidents:
+    """Probabilities, each for one job."""
+
+    failed: float = 0.0
+    lost: float = 0.0
+    evaluation: float = 0.0
+    ended: float = 0.0
+
+
+class Engine:
+    """Carries jobs out in no order; what comes of a job depends on its id and the seed only.
+
+    A job that an earlier driver started has died with it.
+    """
+
+    def __init__(self, seed: int, clock: Clock, accidents: Accidents) -> None:
+        self.seed = seed
+        self.clock = clock
+        self.accidents = accidents
+        self.started: list[str] = []
+        self._order = Random(seed)
+        self._flying: dict[str, Result] = {}
+
+    def start(self, job: Job) -> None:
+        assert job.id not in self.started, f"{job.id} was started twice"
+        self.started.append(job.id)
+        self._flying[job.id] = self._answer(job)
+
+    def adopt(self, job_id: str, token: str) -> None:
+        if job_id not in self._flying:
+            self._flying[job_id] = Result(
+                id=job_id, status="infrastructure", reason="host", seconds=1.0
+            )
+
+    def wait(self, timeout: float | None) -> list[Result]:
+        self.clock.time += self._order.expovariate(1.0)
+        ids = sorted(self._flying)
+        if not ids or self._order.random() < 0.2:
+            return []
+        chosen = self._order.sample(ids, self._order.randint(1, min(2, len(ids))))
+        return [self._flying.pop(job_id) for job_id in chosen]
+
+    def end(self, job_id: str) -> None:
+        if job_id in self._flying:
+            self._flying[job_id] = Result(id=job_id, status="failed", reason="ended", seconds=0.5)
+
+    def close(self) -> None:
+        self._flying.clear()
+
+    def _answer(self, job: Job) -> Result:
+        work = job.id.split(".")[0]
+        fate = Random(f"{self.seed}/{job.id}")
+        outcome = Random(f"{self.seed}/{work}")
+        seconds = round(outcome.uniform(0.5, 2.0) * len(job.runs), 3)
+        result = Result(id=job.id, status="done", seconds=seconds, tokens_out=7)
+        if work == "m1":
+            return result._replace(runs=self._runs(job, 0.0))
+        if fate.random() < self.accidents.lost:
+            return result._replace(status="infrastructure", reason="host")
+        if fate.random() < self.accidents.ended:
+            return result._replace(status="failed", reason="ended")
+        if job.seconds is not None and seconds > job.seconds:
+            return result._replace(status="failed", reason="timeout", seconds=job.seconds)
+        if outcome.random() < self.accidents.failed:
+            return result._replace(status="failed", reason="crash")
+        runs = self._runs(job, self.accidents.evaluation)
+        broken = any(run.value is None for run in runs)
+        if broken:
+            return result._replace(status="failed", reason="metric", runs=runs)
+        return result._replace(runs=runs)
+
+    def _runs(self, job: Job, broken: float) -> tuple[Evaluated, ...]:
+        return tuple(self._evaluated(job, place, seed, broken) for place, seed in job.runs)
+
+    def _evaluated(self, job: Job, place: int, seed: int | None, broken: float) -> Evaluated:
+        subject = job.subjects[place]
+        what = subject.config or subject.label
+        truth = _truth(what, self.seed)
+        draw = Random(f"{self.seed}/{what}/{seed}")
+        if draw.random() < broken:
+            return Evaluated(subject=place, seed=seed, value=None, seconds=0.2, fault="none")
+        value = 1.0 + truth + draw.gauss(0.0, 0.05)
+        return Evaluated(subject=place, seed=seed, value=value, seconds=0.4)
+
+
+def _truth(what, seed: int) -> float:
+    if isinstance(what, dict):
+        on = [f"{lever}={option}" for lever, option in what.items() if option != "off"]
+        return sum(Random(f"{seed}/{name}").gauss(0.0, 0.2) for name in on)
+    return 0.0 if what == "baseline" else Random(f"{seed}/{what}").gauss(0.0, 0.2)
+
+
+def open_driver(
+    store: Store,
+    task: Task,
+    *,
+    workers: int = 1,
+    seed: int = 0,
+    accidents: Accidents | None = None,
+    on_step=lambda entries, state: None,
+) -> Driver:
+    """Begin the run or take it up, as a command would."""
+    agent = "levers" if task.levers else "command:agent"
+    settings = Settings(seed=seed, agent=agent, workers=workers)
+    state, began = open_run(store, task, RUN, settings, None)
+    clock = Clock()
+    driver = Driver(
+        store,
+        RUN,
+        state,
+        Place(folder=Path("/nowhere")),
+        Engine(seed, clock, accidents or Accidents()),
+        reflector=reflector_of(task),
+        on_step=on_step,
+        monotonic=clock,
+        now=lambda: 0.0,
+    )
+    driver.record(*began)
+    return driver
+
+
+def drive(store: Store, task: Task, **options) -> State:
+    """Take the run to its end."""
+    driver = open_driver(store, task, **options)
+    driver.drive()
+    return driver.state

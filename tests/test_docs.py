@@ -1,0 +1,36 @@
+"""Documents do not lie: links resolve, help texts are the commands' own."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_to_a_file_resolves(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_that_a_page_names_is_there(page: Path) -> None:
+    for script in re.findall(r"python (\S+\.py)", page.read_text()):
+        assert (ROOT / script).exists(), f"{page.name}: {script}"
+
+
+def test_the_page_of_commands_is_their_help() -> None:
+    generate = runpy.run_path(str(ROOT / "docs" / "generate_commands.py"))["text"]
+    assert (ROOT / "docs" / "commands.md").read_text() == generate()
+
+
+def test_the_readme_names_every_page() -> None:
+    readme = (ROOT / "README.md").read_text()
+    for page in PAGES[1:]:
+        assert f"docs/{page.name}" in readme, page.name

@@ -1,0 +1,632 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outlay import taskfile
+from outlay._tasktables import LEVER, OPTION, TABLES
+from outlay.errors import InputError
+from outlay.task import Budget, Option, check, from_json, to_json
+
+DOCS = Path(__file__).parents[1] / "docs" / "task-file.md"
+
+SMALLEST = """
+[task]
+name = "switches"
+question = "Which switches raise the score?"
+[evaluate]
+command = "python3 score.py --seed {seed}"
+metric = "score"            # prints {"score": 0.5} as its last line
+direction = "maximize"
+[budget]
+attempts = 16
+[levers.a]
+options = { off = "", on = "--a 1" }
+"""
+
+FULL = """
+[task]
+name = "full task"
+question = "Q?"
+workspace = "w"
+editable = ["model.py", "variants/**"]
+protected = ["score.py"]
+hidden = ["answers/**"]
+data = ["big"]
+[evaluate]
+command = ["python3", "score.py", "a b", "{seed}"]
+check = "python3 -m pytest 'tests dir'"
+metric = "loss"
+direction = "minimize"
+range = [0, inf]
+read = "out/result.json"
+metric_line = "last"
+secondary = ["mb"]
+noise = "machine"
+reward = "logistic"
+reward_scale = 0.5
+[limits]
+seconds = "10m"
+memory = "2GB"
+output = "1MB"
+[seeds]
+selection = [1, 2]
+confirmation = 5000
+final = [11, 12, 13]
+[budget]
+attempts = 20
+tokens = "1.5M"
+usd = 3
+time = "2h"
+[levers.zeta.options]
+plain = ""
+wide = { args = "--width 512", env = { WIDTH = "a b" } }
+[levers.alpha.options]
+b = "--mode b"
+a = { files = { "model.py" = "variants/tree.py" } }
+c = { patch = "variants/fast.patch" }
+[sandbox]
+read = ["~"]
+network = true
+gpu = true
+[coordination]
+confirmation = "band"
+error_rate = 0.1
+dead_ends = false
+ranking = false
+teams = 3
+stagnation = 0
+[search]
+policy = "fixed:3"
+children = 2
+prune_below = 0
+"""
+
+
+def load(folder: Path, text: str | bytes) -> object:
+    data = text if isinstance(text, bytes) else text.encode()
+    (folder / "outlay.toml").write_bytes(data)
+    return taskfile.load(folder)
+
+
+def test_the_smallest_task_loads_as_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "outlay.toml").write_text(SMALLEST)
+    task = taskfile.load(tmp_path)
+    assert task == taskfile.load(tmp_path / "outlay.toml")
+    assert task.workspace.path == str(tmp_path.resolve())
+    assert task.evaluator.command == ("python3", "score.py", "--seed", "{seed}")
+    assert task.levers[0].options == (Option(name="off"), Option(name="on", args=("--a", "1")))
+    assert task.levers[0].options[0].is_plain
+    assert task.budget == Budget(attempts=16)
+
+
+def test_every_key_reaches_the_task(tmp_path: Path) -> None:
+    for path in ("score.py", "variants/tree.py", "variants/fast.patch", "answers/a", "big/x"):
+        (tmp_path / "w" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "w" / path).write_text("")
+    (tmp_path / "outlay.toml").write_text(FULL)
+    task = taskfile.load(tmp_path)
+    assert task.workspace.path == str(tmp_path.resolve() / "w")
+    assert task.workspace.editable == ("model.py", "variants/**")
+    assert task.evaluator.command == ("python3", "score.py", "a b", "{seed}")
+    assert task.evaluator.check == ("python3", "-m", "pytest", "tests dir")
+    assert (task.metric.low, task.metric.high) == (0.0, None)
+    assert (task.metric.source, task.metric.line) == ("out/result.json", "last")
+    assert (task.limits.seconds, task.limits.memory, task.limits.output) == (600, 2 * 10**9, 10**6)
+    assert (task.seeds.selection, task.seeds.confirmation) == ((1, 2), 5000)
+    assert task.budget == Budget(attempts=20, tokens=1_500_000, usd=3.0, seconds=7200.0)
+    assert [lever.name for lever in task.levers] == ["zeta", "alpha"]
+    assert [option.name for option in task.levers[1].options] == ["b", "a", "c"]
+    assert task.levers[0].options[1].env == {"WIDTH": "a b"}
+    assert task.sandbox.read == (str(Path.home()),)
+    assert task.coordination.teams == 3
+    assert not task.coordination.ranking
+    assert (task.search.policy, task.search.children, task.search.prune_below) == ("fixed:3", 2, 0)
+    check(task)
+    assert from_json(to_json(task)) == task
+
+
+def test_limits_of_a_command_replace_those_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "outlay.toml").write_text(SMALLEST.replace("[budget]\nattempts = 16", ""))
+    with pytest.raises(InputError, match="budget: found nothing, allowed: at least one limit"):
+        taskfile.load(tmp_path)
+    assert taskfile.load(tmp_path, Budget(usd=2.0)).budget == Budget(usd=2.0)
+    (tmp_path / "outlay.toml").write_text(SMALLEST)
+    given_budget = Budget(attempts=3, seconds=5.0)
+    assert taskfile.load(tmp_path, given_budget).budget == given_budget
+
+
+def changed(old: str, new: str) -> str:
+    assert old in SMALLEST
+    return SMALLEST.replace(old, new)
+
+
+EVALUATE = 'direction = "maximize"'
+TASK = "[evaluate]"
+LEVERS = 'options = { off = "", on = "--a 1" }'
+CASES = [
+    # an edit of the smallest task, the key, what was found, what is allowed
+    (
+        changed("command =", "comand ="),
+        "evaluate.comand",
+        "unknown key (did you mean 'command'?)",
+        "command, f",
+    ),
+    (
+        changed("[budget]", "[budgets]"),
+        "budgets",
+        "unknown key (did you mean 'budget'?)",
+        "task, eval",
+    ),
+    (changed("attempts = 16", "tries = 16"), "budget.tries", "an unknown key", "attempts, tokens"),
+    (changed(LEVERS, f"{LEVERS}\nnote = 1"), "levers.a.note", "an unknown key", "options"),
+    (
+        changed('on = "--a 1"', "on = { arg = '' }"),
+        "levers.a.options.on.arg",
+        "did you mean 'args'",
+        "args, ",
+    ),
+    (changed("attempts = 16", "attempts = true"), "budget.attempts", "True", "a whole number"),
+    (changed("attempts = 16", "attempts = 0"), "budget.attempts", "0", "at least 1"),
+    (changed("attempts = 16", "attempts = -3"), "budget.attempts", "-3", "a whole number of at"),
+    (changed("attempts = 16", "attempts = 1.5"), "budget.attempts", "1.5", "a whole number"),
+    (changed("attempts = 16", 'tokens = "many"'), "budget.tokens", "'many'", "1.5M"),
+    (changed("attempts = 16", "usd = nan"), "budget.usd", "nan", "a finite number above 0"),
+    (changed("attempts = 16", "usd = inf"), "budget.usd", "inf", "a finite number above 0"),
+    (changed("attempts = 16", "usd = 0"), "budget.usd", "0.0", "above 0"),
+    (changed("attempts = 16", 'usd = "3"'), "budget.usd", "'3'", "a number"),
+    (changed("attempts = 16", 'time = "2 weeks"'), "budget.time", "'2 weeks'", "90s, 10m, 2h"),
+    (changed("attempts = 16", "time = 0"), "budget.time", "0.0", "a time above 0"),
+    (changed("[budget]\nattempts = 16", ""), "budget", "nothing", "at least one limit"),
+    (
+        changed("[budget]\nattempts = 16", "").replace("[task]", "budget = 3\n[task]"),
+        "budget",
+        "3",
+        "a table",
+    ),
+    (changed('name = "switches"\n', ""), "task.name", "nothing", "a short name"),
+    (changed('"switches"', '"a/b"'), "task.name", "'a/b'", "letters, digits"),
+    (changed('"switches"', "3"), "task.name", "3", "a text"),
+    (
+        changed('question = "Which switches raise the score?"', ""),
+        "task.question",
+        "nothing",
+        "in words",
+    ),
+    (
+        changed('command = "python3 score.py --seed {seed}"', ""),
+        "evaluate.command",
+        "nothing",
+        "a command such",
+    ),
+    (
+        changed('"python3 score.py --seed {seed}"', "''"),
+        "evaluate.command",
+        "nothing",
+        "a command such",
+    ),
+    (
+        changed('"python3 score.py --seed {seed}"', '"a \'b"'),
+        "evaluate.command",
+        "a 'b",
+        "no closing quotation",
+    ),
+    (
+        changed('{seed}"', '{seed} | tail"'),
+        "evaluate.command",
+        "| tail",
+        "no shell: put `|` into a script",
+    ),
+    (
+        changed('"python3 score.py --seed {seed}"', "[1]"),
+        "evaluate.command",
+        "[1]",
+        "a list of texts",
+    ),
+    (
+        changed(EVALUATE, f'{EVALUATE}\nfunction = "m:f"'),
+        "evaluate.function",
+        "'m:f'",
+        "either a command or",
+    ),
+    (
+        changed('command = "python3 score.py --seed {seed}"', 'function = "m.f"'),
+        "evaluate.function",
+        "'m.f'",
+        '"module:name"',
+    ),
+    (
+        changed('command = "python3 score.py --seed {seed}"', 'function = "m:f()"'),
+        "evaluate.function",
+        "'m:f()'",
+        '"module:name"',
+    ),
+    (changed('metric = "score" ', ""), "evaluate.metric", "nothing", "the name of a number"),
+    (
+        changed('metric = "score" ', 'metric = "a: b"'),
+        "evaluate.metric",
+        "'a: b'",
+        "without a colon",
+    ),
+    (changed(EVALUATE, ""), "evaluate.direction", "nothing", "maximize, minimize"),
+    (changed('"maximize"', '"max"'), "evaluate.direction", "'max'", "maximize, minimize"),
+    (
+        changed(EVALUATE, f"{EVALUATE}\nrange = [1, 1]"),
+        "evaluate.range",
+        "[1.0, 1.0]",
+        "low < high",
+    ),
+    (
+        changed(EVALUATE, f"{EVALUATE}\nrange = [nan, 1]"),
+        "evaluate.range",
+        "[nan, 1.0]",
+        "low < high",
+    ),
+    (changed(EVALUATE, f"{EVALUATE}\nrange = [inf, inf]"), "evaluate.range", "inf", "low < high"),
+    (changed(EVALUATE, f"{EVALUATE}\nrange = [1]"), "evaluate.range", "[1]", "[low, high]"),
+    (
+        changed(EVALUATE, f'{EVALUATE}\nread = "/etc/x"'),
+        "evaluate.read",
+        "'/etc/x'",
+        "inside the workspace",
+    ),
+    (
+        changed(EVALUATE, f'{EVALUATE}\nmetric_line = "first"'),
+        "evaluate.metric_line",
+        "'first'",
+        "only, last",
+    ),
+    (
+        changed(EVALUATE, f'{EVALUATE}\nnoise = "none"'),
+        "evaluate.noise",
+        "'none'",
+        "seed, machine",
+    ),
+    (
+        changed(EVALUATE, f'{EVALUATE}\nsecondary = ["score"]'),
+        "evaluate.secondary",
+        "['score']",
+        "different",
+    ),
+    (
+        changed(EVALUATE, f'{EVALUATE}\nreward = "rank"'),
+        "evaluate.reward",
+        "'rank'",
+        "logistic, identity",
+    ),
+    (
+        changed(EVALUATE, f"{EVALUATE}\nreward_scale = 0"),
+        "evaluate.reward_scale",
+        "0.0",
+        "above 0",
+    ),
+    (
+        changed('"maximize"', '"minimize"\nreward = "identity"'),
+        "evaluate.reward",
+        "'identity'",
+        "minimized",
+    ),
+    (f"{SMALLEST}[limits]\nseconds = -1\n", "limits.seconds", "-1", "90s, 10m"),
+    (f'{SMALLEST}[limits]\nmemory = "2 potatoes"\n', "limits.memory", "'2 potatoes'", "2GB"),
+    (f"{SMALLEST}[limits]\nmemory = 5\n", "limits.memory", "5", "at least 1MB"),
+    (f"{SMALLEST}[seeds]\nfinal = [1, 2]\n", "seeds.final", "1", "not in seeds.selection"),
+    (
+        f"{SMALLEST}[seeds]\nselection = [3, 3]\n",
+        "seeds.selection",
+        "[3, 3]",
+        "different whole numbers",
+    ),
+    (f"{SMALLEST}[seeds]\nselection = [-3]\n", "seeds.selection", "[-3]", "from 0 to"),
+    (f"{SMALLEST}[seeds]\nselection = []\n", "seeds.selection", "[]", "at least 1"),
+    (
+        f"{SMALLEST}[seeds]\nconfirmation = 1000\n",
+        "seeds.final",
+        "1010",
+        "below seeds.confirmation = 1000",
+    ),
+    (
+        changed(TASK, f'protected = ["../x"]\n{TASK}'),
+        "task.protected",
+        "'../x'",
+        "inside the workspace",
+    ),
+    (changed(TASK, f'data = ["/data"]\n{TASK}'), "task.data", "'/data'", "inside the workspace"),
+    (changed(TASK, f"editable = []\n{TASK}"), "task.editable", "[]", "at least one"),
+    (
+        changed(TASK, f'editable = ["a.py"]\nprotected = ["a.py"]\n{TASK}'),
+        "task.protected",
+        "'a.py'",
+        "not in task.editable",
+    ),
+    (
+        changed(TASK, f'editable = ["src/**"]\nhidden = ["src/x"]\n{TASK}'),
+        "task.hidden",
+        "'src/x'",
+        "not in task.editable",
+    ),
+    (
+        changed(TASK, f'protected = ["a"]\nhidden = ["a"]\n{TASK}'),
+        "task.hidden",
+        "'a'",
+        "not in task.protected",
+    ),
+    (
+        changed(TASK, f'protected = ["absent.py"]\n{TASK}'),
+        "task.protected",
+        "'absent.py'",
+        "that exists",
+    ),
+    (
+        changed(TASK, f'workspace = "absent"\n{TASK}'),
+        "task.workspace",
+        "absent",
+        "a folder that exists",
+    ),
+    (changed(LEVERS, ""), "levers.a.options", "nothing", "at least two options"),
+    (changed(LEVERS, "options = {}"), "levers.a.options", "[]", "at least two options"),
+    (
+        changed(LEVERS, 'options = { off = "" }'),
+        "levers.a.options",
+        "['off']",
+        "at least two options",
+    ),
+    (changed(LEVERS, 'options = ["", "--a"]'), "levers.a.options", "['', '--a']", "a table"),
+    (changed('"--a 1"', "1"), "levers.a.options.on", "1", "a text of arguments"),
+    (changed('"--a 1"', '""'), "levers.a.options.on", "'on'", "options that differ"),
+    (
+        changed('"--a 1"', "{ files = { 'x' = '../y' } }"),
+        "levers.a.options.on.files",
+        "'../y'",
+        "inside the work",
+    ),
+    (
+        changed('"--a 1"', "{ files = { 'x' = 'gone' } }"),
+        "levers.a.options.on.files",
+        "'gone'",
+        "that exists",
+    ),
+    (
+        changed('"--a 1"', "{ patch = 'gone' }"),
+        "levers.a.options.on.patch",
+        "'gone'",
+        "that exists",
+    ),
+    (
+        changed('"--a 1"', "{ patch = '/p' }"),
+        "levers.a.options.on.patch",
+        "'/p'",
+        "inside the workspace",
+    ),
+    (
+        changed('"--a 1"', "{ env = { OUTLAY_RESULT = 'x' } }"),
+        "levers.a.options.on.env",
+        "'OUTLAY_RESULT'",
+        "variable",
+    ),
+    (
+        changed('"--a 1"', "{ env = { X = 1 } }"),
+        "levers.a.options.on.env",
+        "{'X': 1}",
+        "a table of texts",
+    ),
+    (
+        changed('off = ""', "off = { patch = 'p' }"),
+        "levers.a.options.off.patch",
+        "'p'",
+        "as it stands",
+    ),
+    (changed("[levers.a]", "[levers.'a b']"), "levers.'a b'", "'a b'", "letters, digits"),
+    (
+        changed('"--a 1"', "{ env = { X = '1' } }")
+        + "[levers.b]\noptions = { x = '', y = { env = { X = '2' } } }",
+        "levers.b.options",
+        "'X'",
+        "one lever only; a sets it too",
+    ),
+    (f"{SMALLEST}[sandbox]\nread = ['x']\n", "sandbox.read", "'x'", "an absolute path"),
+    (
+        f"{SMALLEST}[sandbox]\nread = ['/no/such']\n",
+        "sandbox.read",
+        "'/no/such'",
+        "a path that exists",
+    ),
+    (f"{SMALLEST}[sandbox]\ngpu = 1\n", "sandbox.gpu", "1", "true or false"),
+    (
+        f"{SMALLEST}[coordination]\nconfirmation = 'x'\n",
+        "coordination.confirmation",
+        "'x'",
+        "sequential, band, none",
+    ),
+    (
+        f"{SMALLEST}[coordination]\nerror_rate = 1.0\n",
+        "coordination.error_rate",
+        "1.0",
+        "between 0 and 1",
+    ),
+    (f"{SMALLEST}[coordination]\nteams = 0\n", "coordination.teams", "0", "at least 1"),
+    (f"{SMALLEST}[coordination]\nteams = 1.5\n", "coordination.teams", "1.5", "a whole number"),
+    (f"{SMALLEST}[search]\nchildren = 0\n", "search.children", "0", "at least 1"),
+    (f"{SMALLEST}[search]\nprune_below = -0.1\n", "search.prune_below", "-0.1", "at least 0"),
+]
+
+
+@pytest.mark.parametrize(("text", "key", "found", "allowed"), CASES)
+def test_bad_input_names_file_key_found_and_allowed(
+    tmp_path: Path, text: str, key: str, found: str, allowed: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, text)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith(f"{tmp_path / 'outlay.toml'}: {key}: found ")
+    head, _, tail = message.partition(", allowed: ")
+    assert found in head
+    assert allowed in tail
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b"[task]\nname = \xff", "byte 0xff at offset 14, allowed: UTF-8"),
+        (b"[task]\nname = \n", "no valid TOML: Invalid value (at line 2"),
+        (
+            b"[levers.a]\n[levers.a]\n",
+            "no valid TOML: Cannot declare ('levers', 'a') twice (at line 2",
+        ),
+        (b"x = " + b"[" * 100_000, "nested too deep"),
+        (b"x = " + b"1" * 10_000, "no valid TOML"),
+    ],
+)
+def test_what_is_no_task_file_at_all(tmp_path: Path, data: bytes, found: str) -> None:
+    with pytest.raises(InputError, match=re.escape(found)) as caught:
+        load(tmp_path, data)
+    assert str(tmp_path / "outlay.toml") in str(caught.value)
+
+
+def test_a_missing_file_and_a_folder_without_one(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="found no such file"):
+        taskfile.load(tmp_path / "x.toml")
+    with pytest.raises(InputError, match=r"found no outlay\.toml, allowed: .*outlay init"):
+        taskfile.load(tmp_path)
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_fine(tmp_path: Path) -> None:
+    load(tmp_path, b"\xef\xbb\xbf" + SMALLEST.replace("\n", "\r\n").encode())
+
+
+@pytest.mark.parametrize(
+    ("where", "key"),
+    [
+        ('protected = ["link/x"]', "task.protected"),
+        ('data = ["link"]', "task.data"),
+        ('editable = ["link/x"]', "task.editable"),
+    ],
+)
+def test_no_symbolic_link_leads_out(tmp_path: Path, where: str, key: str) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "x").write_text("")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "link").symlink_to(tmp_path / "out")
+    with pytest.raises(InputError, match=rf"{key}: found 'link.*leads to"):
+        load(tmp_path / "in", changed(TASK, f"{where}\n{TASK}"))
+
+
+def test_no_symbolic_link_of_a_lever_leads_out(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "link").symlink_to(tmp_path / "out")
+    for option in ("{ patch = 'link' }", "{ files = { a = 'link' } }"):
+        with pytest.raises(InputError, match=r"found 'link', allowed: .*leads to"):
+            load(tmp_path / "in", changed('"--a 1"', option))
+
+
+def test_a_protected_glob_may_not_meet_an_editable_one_on_disk(tmp_path: Path) -> None:
+    (tmp_path / "eval_a.py").write_text("")
+    with pytest.raises(InputError, match=r"task\.protected: found 'eval_a\.py'"):
+        load(tmp_path, changed(TASK, f'editable = ["*.py"]\nprotected = ["eval_*"]\n{TASK}'))
+
+
+def test_a_default_that_swaps_in_another_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text("1")
+    (tmp_path / "n.py").write_text("2")
+    text = changed('off = ""', "off = { files = { 'm.py' = 'n.py' } }")
+    with pytest.raises(InputError, match=r"allowed: a copy of m\.py"):
+        load(tmp_path, text)
+    (tmp_path / "n.py").write_text("1")
+    load(tmp_path, text)
+
+
+def autoresearch(folder: Path) -> None:
+    for name in ("program.md", "train.py", "prepare.py"):
+        (folder / name).write_text("")
+
+
+def test_an_autoresearch_workspace_is_recognised(tmp_path: Path) -> None:
+    assert taskfile.recognise(tmp_path) is None
+    autoresearch(tmp_path)
+    task = taskfile.recognise(tmp_path)
+    assert task is not None
+    assert task == taskfile.load(tmp_path)
+    assert task.evaluator.command == ("uv", "run", "train.py")
+    assert not task.evaluator.seeded
+    assert (task.metric.name, task.metric.direction) == ("val_bpb", "minimize")
+    assert (task.metric.secondary, task.metric.line) == (("peak_vram_mb",), "only")
+    assert (task.workspace.editable, task.workspace.protected) == (("train.py",), ("prepare.py",))
+    assert task.limits.seconds == 600
+    assert taskfile.load(tmp_path, Budget(attempts=2)).budget.attempts == 2
+
+
+def test_levers_may_be_added_to_an_autoresearch_workspace(tmp_path: Path) -> None:
+    autoresearch(tmp_path)
+    (tmp_path / "outlay.toml").write_text(
+        '[evaluate]\ncommand = "python3 train.py"\n[budget]\ntime = "1h"\n'
+        '[levers.a]\noptions = { off = "", on = { env = { A = "1" } } }\n'
+    )
+    task = taskfile.load(tmp_path)
+    assert task.evaluator.command == ("python3", "train.py")
+    assert task.metric.name == "val_bpb"
+    assert task.budget == Budget(seconds=3600.0)
+    assert [lever.name for lever in task.levers] == ["a"]
+
+
+def keys_of_the_loader() -> set[str]:
+    keys = {f"{table}.{key}" for table, readers in TABLES.items() for key in readers}
+    keys |= {f"levers.NAME.{key}" for key in LEVER}
+    return keys | {f"levers.NAME.options.OPTION.{key}" for key in OPTION}
+
+
+def test_the_page_lists_every_key_and_no_other() -> None:
+    listed = re.findall(r"^\| `([\w.]+)` \|", DOCS.read_text(), re.MULTILINE)
+    assert len(listed) == len(set(listed))
+    assert set(listed) == keys_of_the_loader()
+
+
+def test_the_page_says_what_the_layout_supplies(tmp_path: Path) -> None:
+    autoresearch(tmp_path)
+    page = DOCS.read_text().split("## A folder in the autoresearch layout")[1]
+    block = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert block is not None
+    assert taskfile.load_text(block[1], "page", tmp_path) == taskfile.recognise(tmp_path)
+
+
+def test_the_examples_of_the_page_are_right(tmp_path: Path) -> None:
+    page = DOCS.read_text()
+    blocks = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    taskfile.load_text(blocks[0], "page", tmp_path)
+    taskfile.load_text(blocks[0].split("[levers.a]")[0] + blocks[1], "page", tmp_path)
+    python = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[-1]
+    exec(python, {})
+
+
+KEYS = sorted(key for key in keys_of_the_loader() if "NAME" not in key)
+values = st.one_of(
+    st.integers(-5, 5),
+    st.floats(),
+    st.booleans(),
+    st.text(max_size=5),
+    st.lists(st.text(max_size=3), max_size=2),
+    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+)
+
+
+@given(st.sampled_from(KEYS), values)
+def test_any_value_of_any_key_is_accepted_or_an_input_error(key: str, value: object) -> None:
+    table, name = key.split(".")
+    document = {
+        "task": {"name": "n", "question": "q"},
+        "evaluate": {"command": "c", "metric": "m", "direction": "maximize"},
+        "budget": {"attempts": 1},
+    }
+    document.setdefault(table, {})[name] = value
+    try:
+        task = taskfile._build(document, "x", Path("/nowhere"), {}, None)
+    except InputError as error:
+        assert str(error).startswith("x: ")  # noqa: PT017
+        assert "found " in str(error)  # noqa: PT017
+    else:
+        assert from_json(to_json(task)) == task
