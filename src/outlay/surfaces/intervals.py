@@ -16,8 +16,8 @@ import numpy as np
 if TYPE_CHECKING:
     from outlay.surfaces.cube import FloatArray
 
-QUANTILE = 1.645
-SHARE = 0.3
+QUANTILE = 1.5
+SHARE = 0.55
 SHARE_FROM = 6
 SHARE_UNTIL = 10
 MOSTLY_MEASURED = 0.65
@@ -35,7 +35,7 @@ class Typical(NamedTuple):
 def typical_share(observed: int, size: int) -> float:
     """Return the share of the typical variance that is added, for observed cells out of `size`."""
     grown = float(np.clip((observed - SHARE_FROM) / (SHARE_UNTIL - SHARE_FROM), 0.0, 1.0))
-    return min(1.0, SHARE * grown + 2 * max(0.0, observed / size - MOSTLY_MEASURED))
+    return SHARE * grown + 4 * max(0.0, observed / size - MOSTLY_MEASURED)
 
 
 def half_width(variance: FloatArray, added: float = 0.0) -> FloatArray:
