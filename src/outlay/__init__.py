@@ -20,6 +20,8 @@ if TYPE_CHECKING:
         StoreError,
     )
     from outlay.run import Run
+    from outlay.surfaces.ablation import Ablation, ablate
+    from outlay.surfaces.surface import Surface
     from outlay.task import (
         Budget,
         Coordination,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from outlay.taskfile import load
 
 __all__ = [
+    "Ablation",
     "Ask",
     "Budget",
     "BudgetError",
@@ -55,8 +58,10 @@ __all__ = [
     "Seeds",
     "StoreError",
     "Study",
+    "Surface",
     "Task",
     "Workspace",
+    "ablate",
     "load",
     "search",
 ]
@@ -71,6 +76,8 @@ _HOMES = {
         "StoreError",
     ),
     "outlay.run": ("Run",),
+    "outlay.surfaces.ablation": ("Ablation", "ablate"),
+    "outlay.surfaces.surface": ("Surface",),
     "outlay.taskfile": ("load",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
