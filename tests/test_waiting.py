@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import outlay
 from outlay import Budget, Lever, Metric, Option, Task, Workspace
 from outlay.runs import Settings
 from outlay.session import sitting
 from outlay.task import Evaluator
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Clock:

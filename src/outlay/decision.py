@@ -312,11 +312,13 @@ def untested(state: State) -> list[int]:
 
 
 def final_seeds(state: State) -> tuple[int, ...]:
-    """Return the seeds of the final measurement.
+    """Return the seeds of the final measurement; none for an ablation.
 
     A run that was opened again after one takes fresh ones, shifted past those already used.
     """
     seeds = state.task.seeds.final
+    if not seeds:
+        return ()
     shift = state.finals * (max(seeds) - min(seeds) + 1)
     return tuple(seed + shift for seed in seeds)
 

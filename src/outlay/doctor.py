@@ -164,7 +164,8 @@ def expected_cost(state: State) -> Cost:
     task = state.task
     attempts = task.budget.attempts
     selection = len(task.seeds.selection)
-    each = selection + 2 * CHALLENGERS * PAIRS_EACH
+    compares = task.coordination.confirmation != "none"
+    each = selection + compares * 2 * CHALLENGERS * PAIRS_EACH
     fixed = selection + NOISE_SEEDS + 2 * len(task.seeds.final)
     if attempts is None:
         left = (task.budget.seconds or 0.0) - final_reserve(state)

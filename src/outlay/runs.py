@@ -122,7 +122,13 @@ def _without_collection(*, for_good: bool) -> Iterator[None]:
 
 
 def open_run(
-    store: Store, task: Task, run: str, settings: Settings, folder: Path | None
+    store: Store,
+    task: Task,
+    run: str,
+    settings: Settings,
+    folder: Path | None,
+    *,
+    files: str | None = None,
 ) -> tuple[State, list[AnyEvent]]:
     """Return the state to go on from, and the events that this sitting begins with.
 
@@ -135,14 +141,15 @@ def open_run(
         run: Name of the run.
         settings: How.
         folder: The run's folder, where the workspace is kept; `None` for a task without files.
+        files: Hash of a manifest in the run's object store that stands in for the workspace.
 
     Raises:
         InputError: If the run differs, naming what does.
     """
     check_run_name(run)
-    if folder is not None and not Path(task.workspace.path).is_dir():
-        raise bad_value(f"run {run!r}", "task.workspace", task.workspace.path, "a folder there is")
-    files = take(task.workspace.path, folder / "objects") if folder is not None else ""
+    taken = files is None and folder is not None
+    if files is None:
+        files = _taken(task, run, folder)
     began: list[AnyEvent] = []
     state = State()
     if run in {known.name for known in store.runs()}:
@@ -158,11 +165,21 @@ def open_run(
     if state.started is None:
         _clear(folder)
         store.create(run)
-        began.append(_start(task, settings, files))
+        is_dirty = taken and dirty(task.workspace.path)
+        began.append(_start(task, settings, files, is_dirty=is_dirty))
     began.append(
         events.SittingStarted(pid=os.getpid(), host=socket.gethostname(), workers=settings.workers)
     )
     return state, began
+
+
+def _taken(task: Task, run: str, folder: Path | None) -> str:
+    """Return the manifest hash of the workspace as it stands, kept in the run's folder."""
+    if folder is None:
+        return ""
+    if not Path(task.workspace.path).is_dir():
+        raise bad_value(f"run {run!r}", "task.workspace", task.workspace.path, "a folder there is")
+    return take(task.workspace.path, folder / "objects")
 
 
 def _clear(folder: Path | None) -> None:
@@ -177,13 +194,13 @@ def _clear(folder: Path | None) -> None:
             remove_tree(folder / name)
 
 
-def _start(task: Task, settings: Settings, files: str) -> AnyEvent:
+def _start(task: Task, settings: Settings, files: str, *, is_dirty: bool) -> AnyEvent:
     return events.RunStarted(
         uid=secrets.token_hex(16),
         task=to_json(task),
         task_hash=task_hash(task),
         files=files,
-        dirty=bool(files) and dirty(task.workspace.path),
+        dirty=is_dirty,
         seed=settings.seed,
         agent=settings.agent,
         workers=settings.workers,
