@@ -195,7 +195,8 @@ def _print_report(rows: Sequence[Row], found: Sequence[Group]) -> None:
         f"{'condition':24}{'budget':>7}" + "".join(f"{m:>15}" for m in methods) + "  inside"
     )
     for row in rows:
-        loses = "  behind" if row.recovery["auto"] < row.recovery["gp-effect"] else ""
+        ahead = [rival for rival in RIVALS if row.recovery[rival] > row.recovery["auto"]]
+        loses = f"  behind {', '.join(ahead)}" if ahead else ""
         values = "".join(f"{row.recovery[m]:15.3f}" for m in methods)
         click.echo(f"{row.name:24}{row.budget:7}{values}{row.covered:5}/{row.unmeasured}{loses}")
     for group in found:
