@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from outlay import events
+from outlay.allocation.policies import STAR
 from outlay.doctor import expected_cost
 from outlay.report.words import change, cut, duration, interval, many, number, settings, signed
 
@@ -32,7 +33,7 @@ def sentence(event: AnyEvent, state: State) -> str:
             return f"node {node}: {new if children else 'nothing more to propose'}"
         case events.ScaleFixed():
             return _expected(state)
-        case events.Judged():
+        case events.Judged() if state.task.search.policy != STAR:
             return _judged(event, state)
         case events.BudgetChanged(budget=budget):
             limits = {k: v for k in budget.__slots__ if (v := getattr(budget, k)) is not None}

@@ -11,11 +11,14 @@ from outlay.report.blocks import Code, Fold, Table, Text
 from outlay.report.words import change, cut, duration, number, settings, standing_word
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from outlay.events import AttemptSettled, Evaluation
     from outlay.report.blocks import Block
     from outlay.report.history import Try
     from outlay.report.view import View
     from outlay.state import State
+    from outlay.task import Task
 
 WITH_LOGS = 300
 """Attempts that are written out; of more, the best, the failed and the latest."""
@@ -124,14 +127,17 @@ def broken(view: View) -> list[Block]:
 
 def command_lines(state: State, number: int) -> list[str]:
     """Return how the node's program is evaluated: its environment and its command line."""
-    evaluator, node = state.task.evaluator, state.tree.nodes[max(number, 0)]
-    if state.with_levers:
-        what = subject(state.task.levers, state.configuration(node), label="", files="")
-        args, env = what.args, what.env
-    else:
-        args, env = (), {}
+    node = state.tree.nodes[max(number, 0)]
+    return command_of(state.task, state.configuration(node) if state.with_levers else {})
+
+
+def command_of(task: Task, config: Mapping[str, str]) -> list[str]:
+    """Return how a configuration is evaluated; an empty one leaves the program as it stands."""
+    evaluator = task.evaluator
     if evaluator.function is not None:
-        return [f"{evaluator.function}({settings(state.configuration(node))})"]
+        return [f"{evaluator.function}({settings(config)})"]
+    what = subject(task.levers if config else (), config, label="", files="")
+    args, env = what.args, what.env
     variables = [f"{name}={shlex.quote(value)}" for name, value in env.items()]
     command = shlex.join([*evaluator.command, *args]).replace("'{seed}'", "{seed}")
     return [" ".join([*variables, command])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from outlay.report.blocks import Card, Code, Fold, Picture, Table, Text
+from outlay.report.blocks import Card, Code, Fold, Image, Picture, Table, Text
 from outlay.report.cards import cards
 from outlay.report.words import printable, status
 
@@ -22,10 +22,15 @@ def markdown(view: View) -> str:
     """Return the report of a run as Markdown."""
     state = view.state
     question = state.task.question if state.started is not None else view.run
+    return document(view.run, question, status(state), cards(view))
+
+
+def document(run: str, heading: str, line: str, content: Sequence[Card]) -> str:
+    """Return cards as Markdown; see `outlay.report.page.document`."""
     parts = [
-        f"# {plain(question)}",
-        f"Run {plain(view.run)}, {plain(status(state))}",
-        *(_card(card) for card in cards(view)),
+        f"# {plain(heading)}",
+        f"Run {plain(run)}, {plain(line)}",
+        *(_card(card) for card in content),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -56,6 +61,8 @@ def _blocks(blocks: Sequence[Block]) -> list[str]:
                 out.append(fenced(text))
             case Table():
                 out.append(_table(block))
+            case Image(file=file, alt=alt):
+                out.append(f"![{plain(alt)}]({file})")
             case Picture(instead=instead):
                 out += _blocks([instead])
             case Fold(title=title, important=important):

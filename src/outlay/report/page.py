@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from html import escape
 from typing import TYPE_CHECKING
 
-from outlay.report.blocks import Card, Code, Fold, Picture, Table, Text
+from outlay.report.blocks import Card, Code, Fold, Image, Picture, Table, Text
 from outlay.report.cards import cards
 from outlay.report.style import STYLE
 from outlay.report.words import printable, status
@@ -21,7 +22,8 @@ _HEAD = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy"
+  content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 """
@@ -31,12 +33,24 @@ def page(view: View) -> str:
     """Return the report of a run as HTML."""
     state = view.state
     question = state.task.question if state.started is not None else ""
+    return document(view.run, question, status(state), cards(view))
+
+
+def document(run: str, heading: str, line: str, content: Sequence[Card]) -> str:
+    """Return cards as HTML.
+
+    Args:
+        run: Name of the run.
+        heading: The question.
+        line: Where the run stands.
+        content: What is shown below.
+    """
     parts = [
         _HEAD,
-        f"<title>{_text(view.run)} · Outlay</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
-        f'<header><p class="run">{_text(view.run)}</p>\n<h1>{_text(question)}</h1>\n',
-        f'<p class="status">{_text(status(state))}</p></header>\n<main>\n',
-        *(_card(card) for card in cards(view)),
+        f"<title>{_text(run)} · Outlay</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
+        f'<header><p class="run">{_text(run)}</p>\n<h1>{_text(heading)}</h1>\n',
+        f'<p class="status">{_text(line)}</p></header>\n<main>\n',
+        *(_card(card) for card in content),
         "</main>\n</body>\n</html>\n",
     ]
     return "".join(parts)
@@ -64,6 +78,9 @@ def _block(block: Block) -> str:
             return _table(block)
         case Picture(svg=svg, legend=legend):
             return f'<figure><div class="scroll">{svg}</div>{_legend(legend)}</figure>\n'
+        case Image(png=png, alt=alt):
+            data = b64encode(png).decode()
+            return f'<img src="data:image/png;base64,{data}" alt="{_text(alt)}">\n'
         case Fold(title=title, mark=mark):
             line = f'<summary><i class="dot {_text(mark)}"></i>{_text(title)}</summary>'
             return f"<details>{line}{_blocks(block.blocks)}</details>\n"

@@ -47,6 +47,7 @@ figcaption { display:flex; flex-wrap:wrap; gap:.2rem 1rem; font-size:.85rem; col
 .dot.raw,.dot.confirmed { border-radius:0; height:0; width:1.4em; vertical-align:.25em;
   border-width:0 0 2px; border-color:var(--amber); border-bottom-style:dashed; }
 .dot.confirmed { border-bottom:4px solid var(--green); }
+img { display:block; max-width:100%; margin:.6rem auto; background:#fff; border-radius:6px; }
 svg { display:block; }
 svg.rows { font-size:13px; }
 svg.chart { width:100%; max-width:44rem; height:auto; font-size:11.5px; margin:0 auto; }

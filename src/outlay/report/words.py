@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from outlay.allocation.policies import STAR
 from outlay.summary import difference, standing
 from outlay.trust import self_reported
 
@@ -124,6 +125,11 @@ def finding(state: State) -> str:
         return "The run has not begun."
     if not state.baseline_values:
         found = _no_baseline(state)
+    elif state.task.search.policy == STAR:
+        count = many(state.attempts + 1, "configuration")
+        found = (
+            f"An ablation: {count} measured, none compared on fresh seeds. ablation.html tells."
+        )
     elif state.contest.champion == state.baseline:
         found = _no_gain(state)
     else:
