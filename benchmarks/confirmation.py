@@ -15,22 +15,20 @@ import random
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
-from outlay.coordination.challenge import Standing, is_challenger
 from outlay.coordination.confirmation import (
     Band,
     Evidence,
     Judgement,
-    Rule,
-    Sequential,
     judge,
     paired_difference,
 )
-from outlay.coordination.noise import Noise
+from outlay.coordination.contest import Contest
+from outlay.task import Coordination
 
 ATTEMPTS = 60
-BASELINE_SEEDS = 3
+NOISE_SEEDS = 2  # of the baseline, beside its selection score
 FINAL_SEEDS = 10
 SHARED = 0.7  # part of the variance that a seed shares among configurations, in "shared seeds"
 
@@ -83,27 +81,7 @@ class Subject:
     sd: float = 1.0
 
 
-@dataclass(slots=True)
-class Champion:
-    """The champion of the moment and what was seen of it."""
-
-    subject: Subject
-    values: list[float]
-    selection: float
-    metric: float
-
-
-@dataclass(slots=True)
-class Run:
-    """What happened in one simulated run."""
-
-    champion: Champion
-    noise: Noise = field(default_factory=Noise)
-    rejected: int = 0
-    evaluations: int = 0
-    false: int = 0
-    challenged: list[int] = field(default_factory=list)
-    promoted: dict[int, int] = field(default_factory=dict)  # attempt to pairs
+BASELINE = Subject(value=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,100 +89,110 @@ class Setting:
     """A rule and how it is used."""
 
     name: str
-    rule: Rule
-    carried: bool = False
+    confirmation: str = "sequential"
+    carried: bool = False  # against the metric that promoted the champion, as the testbed does
     stubborn: bool = False  # goes on to the last pair where the rule gives up earlier
 
 
-SEQUENTIAL = Setting(name="sequential", rule=Sequential())
+SEQUENTIAL = Setting(name="sequential")
+BAND = Setting(name="band, incumbent carried", confirmation="band", carried=True)
 SETTINGS = (
     SEQUENTIAL,
-    Setting(name="sequential, giving up ignored", rule=Sequential(), stubborn=True),
-    Setting(name="band, incumbent carried", rule=Band(), carried=True),
-    Setting(name="band, incumbent remeasured", rule=Band()),
+    Setting(name="sequential, giving up ignored", stubborn=True),
+    BAND,
+    Setting(name="band, incumbent remeasured", confirmation="band"),
 )
+
+
+class Run:
+    """One simulated run, through the contest that the driver keeps."""
+
+    def __init__(self, world: World, setting: Setting, rng: random.Random) -> None:
+        self.world, self.setting, self.rng = world, setting, rng
+        self.contest = Contest(Coordination(confirmation=setting.confirmation))
+        self.selection_effect = world.seed_effect(rng)
+        self.champion = BASELINE
+        self.metric = 0.0
+        self.evaluations = 0
+        self.false = 0
+        self.challenged: list[int] = []
+        self.promoted: dict[int, int] = {}  # attempt to pairs
+        self._measure_baseline()
+
+    def _measure_baseline(self) -> None:
+        score = self.world.evaluate(BASELINE, self.selection_effect, self.rng)
+        fresh = [self.fresh(BASELINE) for _ in range(NOISE_SEEDS)]
+        self.contest.noise = self.contest.noise.with_group([score, *fresh])
+        self.contest.crown(0, score, fresh)
+        self.metric = statistics.fmean([score, *fresh])
+
+    def fresh(self, subject: Subject) -> float:
+        """Return one evaluation on a seed that nothing else uses."""
+        return self.world.evaluate(subject, self.world.seed_effect(self.rng), self.rng)
+
+    def attempt(self, number: int, value: float) -> None:
+        """Make an attempt with a true gain over the baseline, and confirm it if it challenges."""
+        subject = Subject(value=value, sd=self.rng.choice(self.world.spreads))
+        score = self.world.evaluate(subject, self.selection_effect, self.rng)
+        if not self.contest.is_challenger(score):
+            return
+        self.challenged.append(number)
+        ours, judgement = self.confront(subject)
+        if judgement.verdict == "promote":
+            self.contest.crown(number, score, ours)
+            self.promoted[number] = judgement.pairs
+            self.false += value <= self.champion.value
+            self.champion, self.metric = subject, statistics.fmean(ours)
+
+    def confront(self, subject: Subject) -> tuple[list[float], Judgement]:
+        """Return the challenger's fresh values and the last judgement; the contest is closed."""
+        contest = self.contest
+        contest.queue.append(1)
+        challenge = contest.begin(1)
+        while True:
+            effect = self.world.seed_effect(self.rng)
+            ours = self.world.evaluate(subject, effect, self.rng)
+            theirs = self.metric
+            if not self.setting.carried:
+                theirs = self.world.evaluate(self.champion, effect, self.rng)
+            self.evaluations += 1 if self.setting.carried else 2
+            contest.add_pair(ours, theirs)
+            judgement = self._judgement()
+            if judgement.verdict != "continue":
+                break
+        values = [pair[0] for pair in challenge.complete]
+        before = contest.noise
+        contest.close(promoted=judgement.verdict == "promote")
+        if self.setting.carried:  # a carried number is no second group
+            contest.noise = before.with_group(values)
+        return values, judgement
+
+    def _judgement(self) -> Judgement:
+        judgement = self.contest.judgement()
+        if self.setting.carried:
+            judgement = self._carried_judgement()
+        early = judgement.pairs < self.contest.pairs_allowed
+        if self.setting.stubborn and judgement.verdict == "reject" and early:
+            return replace(judgement, verdict="continue")
+        return judgement
+
+    def _carried_judgement(self) -> Judgement:
+        values = tuple(pair[0] for pair in self.contest.challenge.complete)
+        evidence = Evidence(
+            challenger=values,
+            incumbent=(self.metric,),
+            noise=self.contest.noise,
+            source="carried",
+        )
+        return judge(evidence, Band())
 
 
 def simulate(values: list[float], world: World, setting: Setting, rng: random.Random) -> Run:
     """Return a run whose attempt i has the true gain `values[i]` over the baseline."""
-    selection_effect = world.seed_effect(rng)
-    run = Run(_baseline(world, selection_effect, rng))
-    run.noise = Noise().with_group(run.champion.values)
-    for attempt, value in enumerate(values):
-        subject = Subject(value=value, sd=rng.choice(world.spreads))
-        score = world.evaluate(subject, selection_effect, rng)
-        champion = run.champion
-        standing = Standing(mean=statistics.fmean(champion.values), selection=champion.selection)
-        if is_challenger(score, standing, run.noise):
-            run.challenged.append(attempt)
-            _confirm(run, attempt, subject, score, world, setting, rng)
+    run = Run(world, setting, rng)
+    for number, value in enumerate(values):
+        run.attempt(number, value)
     return run
-
-
-def _baseline(world: World, selection_effect: float, rng: random.Random) -> Champion:
-    subject = Subject(value=0.0)
-    values = [world.evaluate(subject, world.seed_effect(rng), rng) for _ in range(BASELINE_SEEDS)]
-    selection = world.evaluate(subject, selection_effect, rng)
-    return Champion(subject, values, selection, statistics.fmean(values))
-
-
-def _confirm(
-    run: Run,
-    attempt: int,
-    subject: Subject,
-    score: float,
-    world: World,
-    setting: Setting,
-    rng: random.Random,
-) -> None:
-    champion = run.champion
-    ours, theirs, judgement = confront(
-        subject, champion, run.noise, run.rejected, world, setting, rng
-    )
-    run.evaluations += len(ours) + len(theirs)
-    if setting.carried:
-        run.noise = run.noise.with_group(ours)
-    else:
-        run.noise = run.noise.with_pairs(ours, theirs)
-    champion.values.extend(theirs)
-    if judgement.verdict == "promote":
-        run.promoted[attempt] = judgement.pairs
-        run.false += subject.value <= champion.subject.value
-        run.champion = Champion(subject, ours, score, statistics.fmean(ours))
-    else:
-        run.rejected += 1
-
-
-def confront(
-    subject: Subject,
-    champion: Champion,
-    noise: Noise,
-    index: int,
-    world: World,
-    setting: Setting,
-    rng: random.Random,
-) -> tuple[list[float], list[float], Judgement]:
-    """Return the values of challenger and incumbent, and the last judgement."""
-    ours: list[float] = []
-    theirs: list[float] = []
-    while True:
-        effect = world.seed_effect(rng)
-        ours.append(world.evaluate(subject, effect, rng))
-        if not setting.carried:
-            theirs.append(world.evaluate(champion.subject, effect, rng))
-        evidence = Evidence(
-            challenger=tuple(ours),
-            incumbent=(champion.metric,) if setting.carried else tuple(theirs),
-            source="carried" if setting.carried else "remeasured",
-            noise=noise,
-            index=index,
-        )
-        judgement = judge(evidence, setting.rule)
-        stop = judgement.verdict != "continue"
-        if setting.stubborn and judgement.verdict == "reject":
-            stop = judgement.pairs == setting.rule.max_pairs
-        if stop:
-            return ours, theirs, judgement
 
 
 def rate(hits: int, trials: int) -> str:
@@ -231,7 +219,7 @@ def null_table(runs: int) -> list[str]:
         for setting in SETTINGS:
             lines.append(_null_row(world, setting, 0.0, runs))
     lines.append(_null_row(WORLDS[0], SEQUENTIAL, -1.0, runs))
-    lines.append(_null_row(WORLDS[0], SETTINGS[2], -1.0, runs))
+    lines.append(_null_row(WORLDS[0], BAND, -1.0, runs))
     return lines
 
 
@@ -262,7 +250,7 @@ def power_table(runs: int) -> list[str]:
         for gain in (3.0, 2.0, 1.5, 1.0):
             lines.append(_power_row(world, SEQUENTIAL, gain, runs))
     for gain in (3.0, 2.0, 1.0):
-        lines.append(_power_row(WORLDS[0], SETTINGS[2], gain, runs))
+        lines.append(_power_row(WORLDS[0], BAND, gain, runs))
     return lines
 
 
@@ -302,14 +290,13 @@ def spending_table(runs: int) -> list[str]:
 
 
 def _spent_on(gain: float, rng: random.Random) -> int:
-    world = WORLDS[0]
-    champion = _baseline(world, 0.0, rng)
-    noise = Noise().with_group(champion.values)
+    run = Run(WORLDS[0], SEQUENTIAL, rng)
     for _ in range(9):
         pairs = [[gaussian(rng) for _ in range(2)] for _ in range(2)]
-        noise = noise.with_pairs(*pairs)
-    ours, theirs, _ = confront(Subject(value=gain), champion, noise, 9, world, SEQUENTIAL, rng)
-    return len(ours) + len(theirs)
+        run.contest.noise = run.contest.noise.with_pairs(*pairs)
+    run.contest.spent = 9
+    run.confront(Subject(value=gain))
+    return run.evaluations
 
 
 def final_table(runs: int) -> list[str]:
@@ -334,16 +321,16 @@ def _final_row(world: World, runs: int) -> str:
         values = [rng.gauss(-1.0, 1.0) for _ in range(ATTEMPTS - 7)] + [2.0] * 6 + [4.0]
         rng.shuffle(values)
         run = simulate(values, world, SEQUENTIAL, rng)
-        champion, truth = run.champion, run.champion.subject.value
+        truth = run.champion.value
         effects = [world.seed_effect(rng) for _ in range(FINAL_SEEDS)]
-        ours = [world.evaluate(champion.subject, effect, rng) for effect in effects]
-        theirs = [world.evaluate(Subject(value=0.0), effect, rng) for effect in effects]
+        ours = [world.evaluate(run.champion, effect, rng) for effect in effects]
+        theirs = [world.evaluate(BASELINE, effect, rng) for effect in effects]
         interval = paired_difference(ours, theirs)
         final.append(interval.mean - truth)
         covered += interval.low <= truth <= interval.high
         if run.promoted:
-            selected.append(champion.selection - truth)
-            promoting.append(champion.metric - truth)
+            selected.append(run.contest.selected - truth)
+            promoting.append(run.metric - truth)
     return (
         f"| {world.name} | {_bias(final)} | {rate(covered, runs)} | {_bias(selected)} "
         f"| {_bias(promoting)} |"

@@ -92,6 +92,7 @@ def one_size(folder: Path, size: int, options: Options) -> list[Target]:
     own = Run(here / "outlay", budget)
     own.build(history)
     fresh = Run(here / "fresh", budget)
+    fresh.warm()
     fresh.go(1)
     peers = min(history, options.optuna_history)
     arms: dict[str, Arm] = {
@@ -197,13 +198,17 @@ def reopening(folder: Path, options: Options) -> list[Target]:
     targets = []
     for size in [n for n in options.sizes if n >= options.load_trials]:
         store = folder / str(size) / "outlay" / "store.db"
-        ours, theirs, memory = [], [], 0.0
+        ours, theirs, processor, memory = [], [], [], 0.0
         for _ in range(options.reopenings):
-            seconds, memory = measured("reopen_outlay", store)
+            seconds, used, memory = measured("reopen_outlay", store)
             ours.append(seconds)
+            processor.append(used)
             if size == options.load_trials:
                 theirs.append(measured("reopen_optuna", optuna)[0])
-        print(f"  Outlay, {size} attempts: {median(ours):.3f} s, {memory:.0f} MB resident at most")
+        print(
+            f"  Outlay, {size} attempts: {median(ours):.3f} s ({median(processor):.3f} s of "
+            f"processor time), {memory:.0f} MB resident at most"
+        )
         if theirs:
             print(f"  Optuna, {size} trials in SQLite: {median(theirs):.3f} s")
             ratio = spread(ours, theirs).middle
@@ -217,12 +222,12 @@ def reopening(folder: Path, options: Options) -> list[Target]:
     return targets
 
 
-def measured(what: str, path: Path) -> tuple[float, float]:
-    """Return seconds and peak resident megabytes of one of the functions below."""
+def measured(what: str, path: Path) -> tuple[float, float, float]:
+    """Return seconds, seconds of processor time and peak megabytes of a function below."""
     command = [sys.executable, __file__, "--measure", what, str(path)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    seconds, megabytes = output.split()
-    return float(seconds), float(megabytes)
+    seconds, processor, megabytes = output.split()
+    return float(seconds), float(processor), float(megabytes)
 
 
 def reopen_outlay(path: str) -> None:
@@ -232,22 +237,22 @@ def reopen_outlay(path: str) -> None:
     from outlay.runs import load_state
     from outlay.sqlite_store import SqliteStore
 
-    began = time.perf_counter()
+    began, used = time.perf_counter(), time.process_time()
     with SqliteStore(path, "write") as store:
         state = load_state(store, RUN, for_good=True)
         decided = decide(state, state.elapsed, ThreeChildren())
     seconds = time.perf_counter() - began
     if decided is None:
         raise SystemExit(f"{path}: nothing to decide; the run has ended")
-    print(seconds, peak_memory())
+    print(seconds, time.process_time() - used, peak_memory())
 
 
 def reopen_optuna(path: str) -> None:
     from peers import load_rdb
 
-    began = time.perf_counter()
+    began, used = time.perf_counter(), time.process_time()
     load_rdb(Path(path))
-    print(time.perf_counter() - began, peak_memory())
+    print(time.perf_counter() - began, time.process_time() - used, peak_memory())
 
 
 def peak_memory() -> float:
@@ -269,6 +274,7 @@ def _options() -> tuple[Options, str | None]:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a smoke run of about a minute")
     parser.add_argument("--sizes", type=int, nargs="+", help="recorded attempts")
+    parser.add_argument("--optuna-history", type=int, help="most trials recorded before")
     parser.add_argument("--rounds", type=int, help=f"rounds that {EDGE} attempts are split into")
     parser.add_argument("--dir", help="folder on the disk to measure")
     parser.add_argument("--measure", nargs=2, metavar=("WHAT", "PATH"), help=argparse.SUPPRESS)
@@ -279,7 +285,7 @@ def _options() -> tuple[Options, str | None]:
     base = QUICK if given.quick else FULL
     options = Options(
         sizes=tuple(given.sizes or base.sizes),
-        optuna_history=base.optuna_history,
+        optuna_history=given.optuna_history or base.optuna_history,
         load_trials=base.load_trials,
         rounds=given.rounds or base.rounds,
         reopenings=base.reopenings,

@@ -7,6 +7,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 import optuna
+from noop import KEEP_THE_LOG
 from optuna.samplers import RandomSampler
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
@@ -34,10 +35,10 @@ class Ledger:
             "CREATE TABLE ledger (number INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT"
         )
         self._rows = 0
-        self._connection.execute("BEGIN")
-        for _ in range(2 * history):
-            self._insert()
-        self._connection.execute("COMMIT")
+        self._connection.execute("PRAGMA synchronous=OFF")
+        self.go(history)
+        self._connection.execute("PRAGMA synchronous=FULL")
+        self._connection.execute(KEEP_THE_LOG)
 
     def go(self, attempts: int) -> None:
         for _ in range(2 * attempts):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outlay.budget import CACHED_TOKEN_RATE, NOTHING, Charge, Ledger, Remaining
+from outlay.budget import CACHED_TOKEN_RATE, NOTHING, Charge, Ledger, Recent, Remaining
 from outlay.task import Budget
 
 charges = st.builds(
@@ -118,3 +118,15 @@ def test_the_remaining_ratio_is_the_smallest_of_all_limits(budget, elapsed, rati
     ledger.record("execution", Charge(attempts=1, usd=0.5))
     ledger.reserve("a2", Charge(attempts=1, usd=0.25))
     assert ledger.remaining_ratio(budget, elapsed) == pytest.approx(ratio)
+
+
+@given(values=st.lists(st.floats(0, 100), min_size=1, max_size=60), window=st.integers(1, 20))
+def test_the_percentile_is_that_of_the_sorted_latest_values(
+    values: list[float], window: int
+) -> None:
+    recent = Recent(window)
+    assert recent.high() is None
+    for count, value in enumerate(values, 1):
+        recent.add(value)
+        latest = sorted(values[max(0, count - window) : count])
+        assert recent.high() == latest[int(0.9 * (len(latest) - 1))]

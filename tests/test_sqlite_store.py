@@ -136,7 +136,9 @@ def test_a_file_that_is_no_store_is_refused(tmp_path: Path) -> None:
 
 def test_an_event_that_cannot_be_read_is_named(path: Path) -> None:
     with sqlite3.connect(path) as connection:
-        connection.execute("""UPDATE events SET body = '{"type":"New"}' WHERE sequence = 3""")
+        connection.execute(
+            """UPDATE events SET body = '{"type":"New"}' WHERE place % 4294967296 = 3"""
+        )
     connection.close()
     with (
         SqliteStore(path) as store,
@@ -184,7 +186,7 @@ def test_a_store_on_a_read_only_disk_can_be_read_but_not_written(path: Path, tmp
             with pytest.raises(StoreError, match="Read-only") as caught:
                 SqliteStore(folder / name, "write")
             assert caught.value.exit_code == 5
-        with pytest.raises(StoreError, match="cannot be made"):
+        with pytest.raises(StoreError, match="cannot be written"):
             SqliteStore(folder / "new" / "store.db", "write")
 
 

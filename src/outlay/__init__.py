@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from outlay.api import Ask, Study, search
+    from outlay.designs.planning import Plan, design
+    from outlay.designs.states import ResearchState
     from outlay.errors import (
         BudgetError,
         InputError,
@@ -52,6 +54,8 @@ __all__ = [
     "NothingUsableError",
     "Option",
     "OutlayError",
+    "Plan",
+    "ResearchState",
     "Run",
     "Sandbox",
     "Search",
@@ -62,12 +66,15 @@ __all__ = [
     "Task",
     "Workspace",
     "ablate",
+    "design",
     "load",
     "search",
 ]
 
 _HOMES = {
     "outlay.api": ("Ask", "Study", "search"),
+    "outlay.designs.planning": ("Plan", "design"),
+    "outlay.designs.states": ("ResearchState",),
     "outlay.errors": (
         "BudgetError",
         "InputError",

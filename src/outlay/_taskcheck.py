@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MAX_SEED = 2**31 - 1
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}", re.ASCII)
+NAME_ALLOWED = "1 to 64 letters, digits, spaces and ._- that start with a letter or digit"
 _LEVER_NAME = re.compile(r"[\w.+-][\w.+:-]{0,63}")
 _FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -60,6 +61,11 @@ class Fault(NamedTuple):
             self.value(key, path, _INSIDE)
 
 
+def is_name(text: str) -> bool:
+    """Return whether a task or a run may be called so; it also names a folder."""
+    return _NAME.fullmatch(text) is not None
+
+
 def shown(name: str) -> str:
     """Return the name as it is written in a dotted key."""
     return name if re.fullmatch(r"[\w-]+", name) else repr(name[:60])
@@ -76,9 +82,11 @@ def check_choices(task: Task, where: str) -> None:
             fault.value(key, found, ", ".join(choices))
 
 
-def check_all(task: Task, where: str) -> None:
+def check_all(task: Task, where: str, *, called: bool) -> None:
     """Raise `InputError` for the first thing in the task that is wrong."""
     fault = Fault(where)
+    if not called and task.evaluator.function is None and not task.evaluator.command:
+        fault.missing("evaluate.command", 'a command such as "python3 score.py --seed {seed}"')
     for part in (_about, _evaluator, _metric, _budget, _seeds, _paths, _settings, _levers):
         part(task, fault)
 
@@ -88,9 +96,8 @@ def _clean(text: str) -> bool:
 
 
 def _about(task: Task, fault: Fault) -> None:
-    if not _NAME.fullmatch(task.name):
-        allowed = "1 to 64 letters, digits, spaces and ._- that start with a letter or digit"
-        fault.value("task.name", task.name, allowed)
+    if not is_name(task.name):
+        fault.value("task.name", task.name, NAME_ALLOWED)
     if not task.question.strip() or "\0" in task.question:
         fault.value("task.question", task.question, "the question in words")
 
@@ -99,8 +106,6 @@ def _evaluator(task: Task, fault: Fault) -> None:
     evaluator = task.evaluator
     if evaluator.function is not None and evaluator.command:
         fault.value("evaluate.function", evaluator.function, "either a command or a function")
-    if evaluator.function is None and not evaluator.command:
-        fault.missing("evaluate.command", 'a command such as "python3 score.py --seed {seed}"')
     if evaluator.function is not None and not _FUNCTION.fullmatch(evaluator.function):
         fault.value("evaluate.function", evaluator.function, '"module:name"')
     for key, command in (("command", evaluator.command), ("check", evaluator.check)):
@@ -229,14 +234,15 @@ def _levers(task: Task, fault: Fault) -> None:
         key = f"levers.{shown(lever.name)}"
         if not _LEVER_NAME.fullmatch(lever.name):
             fault.value(key, lever.name, "1 to 64 letters, digits and _.+:-")
-        _options(lever, f"{key}.options", fault)
+        _options(lever, f"{key}.options", fault, by_name=not task.evaluator.command)
         for effect in {e for option in lever.options for e in _claims(option)}:
             if owners.setdefault(effect, lever.name) != lever.name:
                 allowed = f"one lever only; {owners[effect]} sets it too"
                 fault.value(f"{key}.options", effect, allowed)
 
 
-def _options(lever: Lever, key: str, fault: Fault) -> None:
+def _options(lever: Lever, key: str, fault: Fault, *, by_name: bool) -> None:
+    """Check a lever's options; a function knows them by name, so they need not differ."""
     names = [option.name for option in lever.options]
     if len(names) < 2:
         fault.value(key, names, "at least two options, the first of them the default")
@@ -247,7 +253,7 @@ def _options(lever: Lever, key: str, fault: Fault) -> None:
             fault.value(here, option.name, "a name of letters, digits and _.+:-, each once")
         _option(option, here, fault)
         setting = (option.args, option.env, option.files, option.patch)
-        if setting in settings:
+        if setting in settings and not by_name:
             fault.value(here, option.name, "options that differ in what they do")
         settings.append(setting)
     if lever.options[0].patch is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
+from collections import deque
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -68,6 +70,31 @@ class Remaining(msgspec.Struct, frozen=True, kw_only=True):
             if left is not None and getattr(cost, name) > left + 1e-9:
                 return name
         return ""
+
+
+class Recent:
+    """The 90th percentile of the latest values, in logarithmic time a value.
+
+    Args:
+        window: Values that it is taken over.
+    """
+
+    __slots__ = ("_latest", "_ordered")
+
+    def __init__(self, window: int) -> None:
+        self._latest: deque[float] = deque(maxlen=window)
+        self._ordered: list[float] = []
+
+    def add(self, value: float) -> None:
+        """Take in a value; the oldest one beyond the window is forgotten."""
+        if len(self._latest) == self._latest.maxlen:
+            del self._ordered[bisect_left(self._ordered, self._latest[0])]
+        self._latest.append(value)
+        insort(self._ordered, value)
+
+    def high(self) -> float | None:
+        """Return the percentile, `None` without any value."""
+        return self._ordered[int(0.9 * (len(self._ordered) - 1))] if self._ordered else None
 
 
 class Ledger:

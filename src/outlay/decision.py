@@ -80,10 +80,33 @@ def affordable_rest(state: State, elapsed: float) -> Remaining:
 
 
 def attempt_reserve(state: State) -> Charge:
-    """Return what an attempt holds: its limit, or the 90th percentile of those so far."""
-    seconds = state.long_duration()
-    limit = state.task.limits.seconds
-    return Charge(attempts=1, seconds=seconds if limit is None else min(limit, seconds))
+    """Return what an attempt holds: its limit, or the 90th percentile of those so far.
+
+    Tokens and money are held up to what is left of them, so that the last attempt may begin.
+    """
+    usual, limit = state.usual_charge(), state.task.limits.seconds
+    left = state.ledger.remaining(state.budget, 0.0)
+    return Charge(
+        attempts=1,
+        tokens_in=ceil(_at_most(usual.tokens, left.tokens)),
+        usd=_at_most(usual.usd, left.usd),
+        seconds=_at_most(usual.seconds, limit),
+    )
+
+
+def _at_most(usual: float, left: float | None) -> float:
+    return usual if left is None else min(usual, max(left, 0.0))
+
+
+def lacking_for_attempt(state: State, elapsed: float) -> str:
+    """Return the limit that no further attempt fits under, or an empty text."""
+    rest = affordable_rest(state, elapsed)
+    spent = [
+        name
+        for name in ("tokens", "usd")
+        if (left := getattr(rest, name)) is not None and left <= 0
+    ]
+    return spent[0] if spent else rest.lacking(attempt_reserve(state))
 
 
 # The baseline and what follows from it.
@@ -207,8 +230,7 @@ def _confirm(state: State, elapsed: float) -> AnyEvent | None:
     runs = [(n, s) for s in range(first, first + more) for n in (node, contest.champion)]
     reserve = Charge(seconds=len(runs) * state.baseline_seconds)
     if affordable_rest(state, elapsed).lacking(reserve):
-        reason = "no budget left to confirm it"
-        return _judged(state, node, None, promoted=False, reason=reason)
+        return None  # no verdict: it waits, and goes first if the limit is raised
     return events.MeasurementLaunched(
         work=f"m{state.measurements + 1}",
         trial=1,
@@ -223,15 +245,14 @@ def _confirm(state: State, elapsed: float) -> AnyEvent | None:
 
 
 def _explore(state: State, elapsed: float, reflector: Reflector) -> AnyEvent | None:
-    reserve = attempt_reserve(state)
-    if state.stopping or affordable_rest(state, elapsed).lacking(reserve):
+    if state.stopping or lacking_for_attempt(state, elapsed):
         return None
     move = next_move(state, elapsed)
     if move is None:
         return None
     if move.action == "execute":
         return events.AttemptLaunched(
-            attempt=state.attempts + 1, trial=1, node=move.node.id, reserve=reserve
+            attempt=state.attempts + 1, trial=1, node=move.node.id, reserve=attempt_reserve(state)
         )
     if move.action == "reflect":
         asked = state.task.search.children - move.node.visible_plans
@@ -257,7 +278,7 @@ def _finish(state: State, elapsed: float) -> AnyEvent | None:
     if any(not _is_final(work) for work in _in_flight(state)):
         return None
     if not state.attempts and not state.stopping:
-        lacking = affordable_rest(state, elapsed).lacking(attempt_reserve(state))
+        lacking = lacking_for_attempt(state, elapsed)
         if lacking:
             reason = f"{lacking}: what is left does not cover one attempt"
             return events.RunEnded(status="budget", reason=reason)
@@ -272,10 +293,22 @@ def _finish(state: State, elapsed: float) -> AnyEvent | None:
 def _end(state: State, elapsed: float) -> AnyEvent:
     if state.stopping:
         return events.RunEnded(status="stopped", reason="asked to stop")
-    lacking = affordable_rest(state, elapsed).lacking(attempt_reserve(state))
+    waiting = untested(state)
+    if waiting:
+        named = ", ".join(str(node) for node in waiting)
+        reason = f"seconds: the rest does not cover comparing node {named} with the champion"
+        return events.RunEnded(status="budget", reason=reason)
+    lacking = lacking_for_attempt(state, elapsed)
     if lacking and next_move(state, elapsed) is not None:
-        return events.RunEnded(status="budget", reason=f"{lacking}: spent")
+        why = "the rest is held for the final measurement" if lacking == "seconds" else "spent"
+        return events.RunEnded(status="budget", reason=f"{lacking}: {why}")
     return events.RunEnded(status="exhausted", reason="nothing is left to try")
+
+
+def untested(state: State) -> list[int]:
+    """Return the nodes whose selection score beats the champion's and that await comparison."""
+    under_way = state.contest.challenge
+    return [*([under_way.node] if under_way is not None else []), *state.contest.queue]
 
 
 def final_seeds(state: State) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from outlay import events
 from outlay.agents.reflector import BUILT_IN
 from outlay.decision import affordable_rest, decide, follow
+from outlay.errors import MAKE_ROOM, OutlayError
 from outlay.jobs import job_for, job_id, settle_attempt, settle_measurement, token
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class Driver:
         self._before = state.elapsed
         self._began = monotonic()
         self._jobs: dict[str, tuple[Launch, bool]] = {}
+        self._adopted: set[str] = set()
         self._recorded_at = self._began
 
     @property
@@ -149,6 +151,7 @@ class Driver:
             if work.in_flight:
                 identity = job_id(work.launch)
                 self._jobs[identity] = (work.launch, False)
+                self._adopted.add(identity)
                 self.engine.adopt(identity, token(self.state, work.launch))
 
     def _wait(self) -> None:
@@ -172,6 +175,10 @@ class Driver:
             self.state.apply(event_after, elapsed)
             step.append(event_after)
         self._commit(step, elapsed)
+        if result.reason == "disk" and result.id not in self._adopted:
+            # Trying again at once would lose the tries that the work has; an earlier sitting's
+            # disk may have room by now.
+            raise OutlayError(f"{self.place.folder}: {result.detail}; {MAKE_ROOM}")
 
     def _commit(self, step: list[AnyEvent], elapsed: float) -> None:
         entries = self.store.append(self.run, step, at=self._now(), elapsed=elapsed)

@@ -11,6 +11,11 @@ A message is one line: what was found, where, and what to do.
 
 from __future__ import annotations
 
+import errno
+
+FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
+MAKE_ROOM = "make room and run the same command again"
+
 
 class OutlayError(Exception):
     """Root of all errors that Outlay raises on purpose."""

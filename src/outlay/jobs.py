@@ -13,6 +13,7 @@ from outlay import events
 from outlay.agents.brief import brief
 from outlay.agents.subject import subject
 from outlay.budget import Charge
+from outlay.execution.environment import VENV, has_packages
 from outlay.execution.job import Evaluated, Job, Result, Subject
 from outlay.state import LOST_TRIES
 
@@ -128,7 +129,8 @@ def _lock(place: Place, noise: str) -> str | None:
 
 
 def _data(workspace: str, paths: Sequence[str]) -> dict[str, str]:
-    return {str(Path(workspace, path).resolve()): path for path in paths}
+    linked = [*paths, VENV] if has_packages(workspace) else paths
+    return {str(Path(workspace, path).resolve()): path for path in linked}
 
 
 def _brief(state: State, launch: Launch) -> str:

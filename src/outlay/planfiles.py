@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from outlay.allocation.tree import Node
-    from outlay.events import AttemptSettled, Child, Entry
+    from outlay.events import AttemptSettled, Child, Entry, Evaluation
     from outlay.state import State
 
 RESULTS = "results.tsv"
@@ -54,6 +54,7 @@ class PlanFiles:
         self._folder = folder
         self._next = 0
         self._settled: list[AttemptSettled] = []
+        self._baseline: tuple[Evaluation, ...] = ()
         self.step(list(entries), state)
 
     def step(self, entries: list[Entry], state: State) -> None:
@@ -61,13 +62,16 @@ class PlanFiles:
         if state.started is None:
             return
         self._next = write_new(state, self._folder, self._next)
+        for entry in entries:
+            if isinstance(entry.event, events.MeasurementSettled) and not self._baseline:
+                self._baseline = entry.event.evaluations
         final = [e.event for e in entries if isinstance(e.event, events.AttemptSettled)]
         self._settled += [e for e in final if e.outcome in ("scored", "failed", "lost")]
         for event in final:
             write_patch(state, self._folder, state.tree.nodes[state.nodes[event.attempt]])
         told = (events.AttemptSettled, events.Judged, events.ScaleFixed)
         if any(isinstance(entry.event, told) for entry in entries) and _is_autoresearch(state):
-            write_whole(self._folder / RESULTS, results(state, self._settled))
+            write_whole(self._folder / RESULTS, results(state, self._settled, self._baseline))
 
 
 def write_new(state: State, folder: Path, first: int) -> int:
@@ -161,7 +165,9 @@ def _is_autoresearch(state: State) -> bool:
     return bool(_autoresearch.defaults(Path(state.task.workspace.path)))
 
 
-def results(state: State, settled: Iterable[AttemptSettled]) -> str:
+def results(
+    state: State, settled: Iterable[AttemptSettled], baseline: Iterable[Evaluation] = ()
+) -> str:
     """Return `results.tsv` as autoresearch writes it; the commit column is a manifest hash.
 
     A challenger's line comes once it is judged: `keep` if it became champion, else `discard`.
@@ -169,12 +175,15 @@ def results(state: State, settled: Iterable[AttemptSettled]) -> str:
     Args:
         state: The run's state.
         settled: How each attempt ended, in that order.
+        baseline: Evaluations of the baseline.
     """
     metric = state.task.metric.name
     lines = [f"commit\t{metric}\tmemory_gb\tstatus\tdescription"]
     if state.started is not None and state.baseline_values:
         score = state.selection_mean(state.baseline_values)
-        lines.append(f"{state.started.files[:7]}\t{score:.6f}\t0.0\tkeep\tbaseline")
+        lines.append(
+            f"{state.started.files[:7]}\t{score:.6f}\t{_memory(baseline)}\tkeep\tbaseline"
+        )
     waiting = {*state.contest.queue}
     if state.contest.challenge is not None:
         waiting.add(state.contest.challenge.node)
@@ -192,11 +201,16 @@ def _result(state: State, node: Node, event: AttemptSettled, verdict: str) -> st
     if node.score is None:
         detail = f"{event.reason}: {event.detail}" if event.reason else event.outcome
         return f"{commit}\t0.000000\t0.0\tcrash\t{_cell(detail)}"
-    memory = max((e.metrics.get("peak_vram_mb", 0.0) for e in event.evaluations), default=0.0)
     proposal = node.proposal
     what = ", ".join(f"{k} = {v}" for k, v in proposal.changes.items()) if proposal else ""
     text = what or f"attempt {event.attempt}, from node {node.parent.id if node.parent else 0}"
-    return f"{commit}\t{node.score:.6f}\t{memory / _MEGABYTES:.1f}\t{verdict}\t{_cell(text)}"
+    return f"{commit}\t{node.score:.6f}\t{_memory(event.evaluations)}\t{verdict}\t{_cell(text)}"
+
+
+def _memory(evaluations: Iterable[Evaluation]) -> str:
+    """Return the largest peak in gigabytes, as the format writes it."""
+    peak = max((e.metrics.get("peak_vram_mb", 0.0) for e in evaluations), default=0.0)
+    return f"{peak / _MEGABYTES:.1f}"
 
 
 def _cell(text: str) -> str:

@@ -19,10 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from outlay import events
-from outlay.errors import InputError
-from outlay.execution.environment import child_environment, threads
-from outlay.execution.snapshot import dirty, remove_tree, take
+from outlay._taskcheck import NAME_ALLOWED, is_name
+from outlay.errors import InputError, bad_value
+from outlay.execution.environment import child_environment, for_uv, threads
+from outlay.execution.folder import holder, read_claim
+from outlay.execution.recover import ensure_ended
+from outlay.execution.snapshot import dirty, load, remove_tree, take
 from outlay.jobs import Place
+from outlay.sqlite_store import unwritable
 from outlay.state import State
 from outlay.task import task_hash, to_json
 
@@ -56,17 +60,27 @@ def default_store(folder: str | os.PathLike[str]) -> Path:
     return Path(folder).resolve() / ".outlay" / STORE
 
 
+def check_run_name(run: str) -> str:
+    """Return the name; raises `InputError` unless it is one that a folder may bear."""
+    if not is_name(run):
+        raise bad_value("command line", "run", run, NAME_ALLOWED)
+    return run
+
+
 def run_folder(store: Path, run: str) -> Path:
     """Return the folder of a run of the store."""
     return store.resolve().parent / "runs" / run
 
 
 def prepare_folder(store: Path) -> None:
-    """Make the store's folder, hidden from git."""
+    """Make the store's folder, hidden from git; raises `StoreError` if it cannot be written."""
     folder = store.resolve().parent
-    folder.mkdir(parents=True, exist_ok=True)
-    if folder.name == ".outlay" and not (folder / ".gitignore").exists():
-        (folder / ".gitignore").write_text("*\n")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if folder.name == ".outlay" and not (folder / ".gitignore").exists():
+            (folder / ".gitignore").write_text("*\n")
+    except OSError as error:
+        raise unwritable(folder, error) from None
 
 
 def place_of(task: Task, folder: Path, settings: Settings) -> Place:
@@ -74,7 +88,7 @@ def place_of(task: Task, folder: Path, settings: Settings) -> Place:
     kind, _, command = settings.agent.partition(":")
     return Place(
         folder=folder,
-        environment=child_environment((), threads(settings.workers)),
+        environment=child_environment((), threads(settings.workers)) | for_uv(task.workspace.path),
         mask=(task.workspace.path, str(folder.parent.parent)),
         agent=tuple(shlex.split(command)) if kind == "command" else (),
     )
@@ -132,9 +146,10 @@ def open_run(
     Raises:
         InputError: If the run differs, naming what does.
     """
+    check_run_name(run)
     taken = files is None and folder is not None
     if files is None:
-        files = take(task.workspace.path, folder / "objects") if folder is not None else ""
+        files = _taken(task, run, folder)
     began: list[AnyEvent] = []
     state = State()
     if run in {known.name for known in store.runs()}:
@@ -143,7 +158,8 @@ def open_run(
             store.remove(run)
             state = State()
         else:
-            _refuse_difference(state, task, run, settings, files)
+            changed = _changed_files(folder, state, files)
+            _refuse_difference(state, task, run, settings, changed)
             if state.budget != task.budget:
                 began.append(events.BudgetChanged(budget=task.budget))
     if state.started is None:
@@ -157,8 +173,22 @@ def open_run(
     return state, began
 
 
+def _taken(task: Task, run: str, folder: Path | None) -> str:
+    """Return the manifest hash of the workspace as it stands, kept in the run's folder."""
+    if folder is None:
+        return ""
+    if not Path(task.workspace.path).is_dir():
+        raise bad_value(f"run {run!r}", "task.workspace", task.workspace.path, "a folder there is")
+    return take(task.workspace.path, folder / "objects")
+
+
 def _clear(folder: Path | None) -> None:
-    """Remove what an earlier run of that name left: its results must not pass for new ones."""
+    """End and remove what an earlier run of that name left: its results must not pass for new."""
+    jobs = folder / "jobs" if folder is not None else None
+    for job in jobs.iterdir() if jobs is not None and jobs.is_dir() else ():
+        claim = read_claim(job)
+        if folder is not None and claim is not None and holder(claim) is not None:
+            ensure_ended(folder, job.name, claim.token)
     for name in ("jobs", "tree"):
         if folder is not None and (folder / name).exists():
             remove_tree(folder / name)
@@ -183,13 +213,25 @@ def _worth_nothing(state: State) -> bool:
     return state.started is None or (ended and not state.attempts)
 
 
-def _refuse_difference(state: State, task: Task, run: str, settings: Settings, files: str) -> None:
+def _changed_files(folder: Path | None, state: State, files: str) -> list[str]:
+    """Return the paths in which the workspace differs from what the run began with."""
+    then = state.started.files if state.started is not None else files
+    if folder is None or then == files:
+        return []
+    before, after = (load(manifest, folder / "objects") for manifest in (then, files))
+    return sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
+
+
+def _refuse_difference(
+    state: State, task: Task, run: str, settings: Settings, changed: list[str]
+) -> None:
     started = state.started
     if started is None:
         return
     found = _differences(started, task)
-    if started.files != files:
-        found.append("the workspace's files")
+    if changed:
+        more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
+        found.append(f"the workspace's files ({', '.join(map(repr, changed[:5]))}{more})")
     if started.seed != settings.seed:
         found.append(f"seed ({started.seed} then, {settings.seed} now)")
     if started.agent != settings.agent:
@@ -217,11 +259,18 @@ def _differences(started: events.RunStarted, task: Task) -> list[str]:
 def _unequal(then: Any, now: Any, key: str) -> list[tuple[str, Any, Any]]:
     if then == now:
         return []
+    if isinstance(then, list) and isinstance(now, list):
+        then, now = ({_entry(v, k): v for k, v in enumerate(side)} for side in (then, now))
     if isinstance(then, dict) and isinstance(now, dict):
         names = dict.fromkeys([*then, *now])
         inside = [_unequal(then.get(n), now.get(n), f"{key}.{n}".strip(".")) for n in names]
         return [difference for found in inside for difference in found]
     return [(key, then, now)]
+
+
+def _entry(value: Any, place: int) -> str:
+    """Return what an entry of a list is called in a dotted key: its name, or its place."""
+    return str(value["name"]) if isinstance(value, dict) and "name" in value else str(place)
 
 
 def _shown(value: Any) -> str:

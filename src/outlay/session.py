@@ -11,7 +11,7 @@ from outlay.driver import Driver
 from outlay.errors import InputError
 from outlay.execution.calls import Calls
 from outlay.execution.pool import LocalPool
-from outlay.runs import open_run, place_of, prepare_folder, run_folder
+from outlay.runs import check_run_name, open_run, place_of, prepare_folder, run_folder
 from outlay.sqlite_store import SqliteStore
 from outlay.store import MemoryStore
 
@@ -68,6 +68,7 @@ def sitting(
         InputError: The run differs from what it was.
         StoreError: The store is locked, newer, or out of reach.
     """
+    check_run_name(run)
     with MemoryStore() if store is None else _file_store(store) as opened:
         folder = None if store is None else run_folder(store, run)
         keeps_files = folder is not None and function is None and engine is None
@@ -109,6 +110,12 @@ def refuse_agent(task: Task, settings: Settings) -> None:
             "agent: found 'levers' for a task without levers, allowed: [levers.NAME] tables in "
             "outlay.toml, or --agent command:…"
         )
+    budget = task.budget
+    if kind == "levers" and budget.attempts is None and budget.seconds is None:
+        raise InputError(
+            "budget: found only tokens or usd, of which levers spend none, allowed: attempts or "
+            "time beside them"
+        )
     if kind == "command" and policy not in LINEAR_ONLY:
         raise InputError(
             f"policy: found {policy!r} with a command agent, which has no reflector, allowed: "
@@ -137,6 +144,8 @@ def _request(folder: Path | None) -> Callable[[], bool]:
     """Return whether someone asked the run to stop since the last call, through its folder."""
     if folder is None:
         return lambda: False
+    # One that is there already was meant for a driver that is gone.
+    (folder / "stop").unlink(missing_ok=True)
 
     def requested() -> bool:
         file = folder / "stop"

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import MsgspecError
 
-from outlay.errors import OutlayError, StoreError
+from outlay.errors import FULL_DISK, MAKE_ROOM, OutlayError, StoreError
 from outlay.events import Entry, decode, encode
 from outlay.store import RunSummary, Store, name_taken, no_such_run
 
@@ -32,24 +32,29 @@ MIGRATIONS: tuple[str, ...] = (
     """
     CREATE TABLE runs (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
     CREATE TABLE events (
-        run INTEGER NOT NULL REFERENCES runs (id),
-        sequence INTEGER NOT NULL,
+        place INTEGER PRIMARY KEY,
         step INTEGER NOT NULL,
         at REAL NOT NULL,
         elapsed REAL NOT NULL,
-        body TEXT NOT NULL,
-        PRIMARY KEY (run, sequence)
-    ) STRICT, WITHOUT ROWID;
+        body TEXT NOT NULL
+    ) STRICT;
     """,
 )
-"""Step `k` brings a file from version `k` to `k + 1`; an empty file is version 0."""
+"""Step `k` brings a file from version `k` to `k + 1`; an empty file is version 0.
+
+The place of an event is its run's id times `SPAN` plus its sequence number. With one whole number
+as key an append writes half the pages that it would write with a key of two columns.
+"""
+
+SPAN = 2**32
+"""Places set aside for each run."""
 
 NETWORK_FILE_SYSTEMS = frozenset(
     {"9p", "afs", "beegfs", "ceph", "cifs", "fuse.glusterfs", "fuse.sshfs", "gfs2", "glusterfs"}
     | {"gpfs", "lustre", "nfs", "nfs4", "ocfs2", "smb3", "smbfs"}
 )
 
-_INSERT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT = "INSERT INTO events VALUES (?, ?, ?, ?, ?)"
 
 
 class SqliteStore(Store):
@@ -71,8 +76,10 @@ class SqliteStore(Store):
 
     def runs(self) -> list[RunSummary]:
         rows = self._query(
-            "SELECT name, coalesce(max(sequence), 0), coalesce(max(at), 0) FROM runs "
-            "LEFT JOIN events ON run = id GROUP BY id ORDER BY 3 DESC"
+            "SELECT name, coalesce(place % :span, 0), coalesce(at, 0) FROM runs "
+            "LEFT JOIN events ON place = (SELECT place FROM events WHERE place >= id * :span "
+            "AND place < (id + 1) * :span ORDER BY place DESC LIMIT 1) ORDER BY 3 DESC",
+            {"span": SPAN},
         )
         return [RunSummary(*row) for row in rows]
 
@@ -93,7 +100,13 @@ class SqliteStore(Store):
         self._write(
             _INSERT,
             [
-                (number, entry.sequence, entry.step, at, elapsed, encode(entry.event).decode())
+                (
+                    number * SPAN + entry.sequence,
+                    entry.step,
+                    at,
+                    elapsed,
+                    encode(entry.event).decode(),
+                )
                 for entry in entries
             ],
         )
@@ -101,12 +114,12 @@ class SqliteStore(Store):
         return entries
 
     def read(self, run: str, after: int = 0) -> Iterator[Entry]:
-        number, sequence = self._number(run), after
+        first, sequence = self._number(run) * SPAN, after
         try:
             cursor = self._connection.execute(
-                "SELECT sequence, step, at, elapsed, body FROM events "
-                "WHERE run = ? AND sequence > ? ORDER BY sequence",
-                (number, after),
+                "SELECT place - ?, step, at, elapsed, body FROM events "
+                "WHERE place > ? AND place < ? ORDER BY place",
+                (first, first + after, first + SPAN),
             )
             for sequence, step, at, elapsed, body in cursor:
                 yield Entry(
@@ -120,11 +133,12 @@ class SqliteStore(Store):
             ) from None
 
     def remove(self, run: str) -> None:
-        number = (self._number(run),)
+        number = self._number(run)
+        first = number * SPAN
         self._run_script(
             [
-                ("DELETE FROM events WHERE run = ?", number),
-                ("DELETE FROM runs WHERE id = ?", number),
+                ("DELETE FROM events WHERE place >= ? AND place < ?", (first, first + SPAN)),
+                ("DELETE FROM runs WHERE id = ?", (number,)),
             ]
         )
         self._ends.pop(run, None)
@@ -139,7 +153,7 @@ class SqliteStore(Store):
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"{self.path.parent}: cannot be made: {error.strerror}") from None
+            raise unwritable(self.path.parent, error) from None
         refuse_network(self.path.parent)
         self._lock = take_lock(self.path.with_name(self.path.name + ".lock"))
         try:
@@ -182,7 +196,6 @@ class SqliteStore(Store):
             self._refuse_other_versions()
         self._connection.execute("PRAGMA journal_mode=WAL")
         self._connection.execute("PRAGMA synchronous=FULL")
-        self._connection.execute("PRAGMA foreign_keys=ON")
         self._migrate()
 
     def _version(self) -> int:
@@ -195,7 +208,9 @@ class SqliteStore(Store):
                 f"{self.path}: store of version {found}, this Outlay reads up to {known}; "
                 "install a newer Outlay"
             )
-        if found < known and self._query("SELECT 1 FROM sqlite_master LIMIT 1"):
+        if not self._query("SELECT 1 FROM sqlite_master LIMIT 1"):
+            raise StoreError(f"{self.path}: nothing is in this store yet")
+        if found < known:
             raise StoreError(
                 f"{self.path}: store of version {found}, this Outlay reads {known}; "
                 "any command that writes brings it up to date"
@@ -221,12 +236,14 @@ class SqliteStore(Store):
     def _end(self, run: str) -> tuple[int, int, int]:
         if run not in self._ends:
             number = self._number(run)
-            row = self._query(
-                "SELECT coalesce(max(sequence), 0), coalesce(max(step), 0) FROM events "
-                "WHERE run = ?",
-                (number,),
-            )[0]
-            self._ends[run] = (number, int(row[0]), int(row[1]))
+            first = number * SPAN
+            rows = self._query(
+                "SELECT place - ?, step FROM events WHERE place >= ? AND place < ? "
+                "ORDER BY place DESC LIMIT 1",
+                (first, first, first + SPAN),
+            )
+            sequence, step = rows[0] if rows else (0, 0)
+            self._ends[run] = (number, int(sequence), int(step))
         return self._ends[run]
 
     def _number(self, run: str) -> int:
@@ -235,7 +252,9 @@ class SqliteStore(Store):
             raise no_such_run(run, [found.name for found in self.runs()])
         return int(rows[0][0])
 
-    def _query(self, statement: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+    def _query(
+        self, statement: str, values: tuple[object, ...] | dict[str, object] = ()
+    ) -> list[tuple[Any, ...]]:
         return self._connection.execute(statement, values).fetchall()
 
     def _write(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
@@ -293,7 +312,7 @@ def take_lock(path: Path) -> int:
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise StoreError(f"{path.parent}: cannot be written: {error.strerror}") from None
+        raise unwritable(path.parent, error) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -304,6 +323,13 @@ def take_lock(path: Path) -> int:
     os.ftruncate(handle, 0)
     os.pwrite(handle, json.dumps(mine).encode(), 0)
     return handle
+
+
+def unwritable(folder: Path, error: OSError) -> OutlayError:
+    """Return the error for a folder of a store in which nothing can be written."""
+    if error.errno in FULL_DISK:
+        return OutlayError(f"{folder}: {error.strerror}; {MAKE_ROOM}")
+    return StoreError(f"{folder}: cannot be written: {error.strerror}; name another with --store")
 
 
 def _named(holder: str) -> str:
@@ -320,7 +346,7 @@ def _translated(path: Path, error: sqlite3.Error) -> Exception:
     if isinstance(error, sqlite3.IntegrityError):
         return error
     if "disk is full" in text or "disk I/O" in text:
-        return OutlayError(f"{path}: {text}; make room and run the same command again")
+        return OutlayError(f"{path}: {text}; {MAKE_ROOM}")
     if "readonly" in text:
         return StoreError(f"{path}: the store is read-only; name another with --store")
     return StoreError(f"{path}: {text}")

@@ -6,7 +6,6 @@ run.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from math import fsum
 from random import Random
@@ -17,7 +16,7 @@ from outlay import events
 from outlay.agents.effects import Effects
 from outlay.allocation.reward import Reward
 from outlay.allocation.tree import Tree
-from outlay.budget import NOTHING, Charge, Kind, Ledger
+from outlay.budget import NOTHING, Charge, Kind, Ledger, Recent
 from outlay.coordination.contest import Contest
 from outlay.coordination.directions import Directions
 from outlay.coordination.interactions import Interactions, reopened
@@ -37,7 +36,7 @@ LOST_TRIES = 3
 """Tries that may be lost before the work is given up."""
 
 _RECENT = 256
-"""Durations that the 90th percentile is taken over."""
+"""Attempts that the 90th percentile of what one uses is taken over."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -131,7 +130,7 @@ class State:
         self.reward: Reward | None = None
         self.stopping = False
         self.ended: events.RunEnded | None = None
-        self._durations: deque[float] = deque(maxlen=_RECENT)
+        self._used: dict[str, Recent] = {}
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> State:
@@ -175,24 +174,27 @@ class State:
         """Return the metric value so that higher is better."""
         return self.task.metric.sign * value
 
-    def in_flight(self, kind: type[AttemptLaunched | MeasurementLaunched]) -> list[Work]:
-        """Return the work of one kind that is in flight."""
-        return [w for w in self.works.values() if w.in_flight and isinstance(w.launch, kind)]
+    def usual_charge(self) -> Charge:
+        """Return what an attempt usually uses of each limited thing; nothing of the others.
 
-    def long_duration(self) -> float:
-        """Return the 90th percentile of the latest attempts' seconds; at first, the baseline's."""
-        if not self._durations:
-            return self.baseline_seconds * len(self.task.seeds.selection)
-        ordered = sorted(self._durations)
-        return ordered[int(0.9 * (len(ordered) - 1))]
+        The 90th percentile of the latest attempts, at first the baseline's seconds. All tokens,
+        weighted as the limit counts them, are in `tokens_in`.
+        """
+        usual = {name: recent.high() for name, recent in self._used.items()}
+        seconds = usual.get("seconds", 0.0)
+        if seconds is None:
+            seconds = self.baseline_seconds * len(self.task.seeds.selection)
+        tokens = round(usual.get("tokens") or 0.0)
+        return Charge(tokens_in=tokens, usd=usual.get("usd") or 0.0, seconds=seconds)
 
-    def final_pairs(self) -> list[tuple[float | None, float | None]]:
-        """Return the final values (champion, baseline) seed by seed, `None` for a fault."""
-        sides: dict[int, dict[int, float | None]] = {}
-        for evaluation in self.final:
-            sides.setdefault(evaluation.seed, {})[evaluation.node] = evaluation.value
-        champion, baseline = self.contest.champion, self.baseline
-        return [(side.get(champion), side.get(baseline)) for side in sides.values()]
+    def _watch_limits(self) -> None:
+        for name in ("tokens", "usd", "seconds"):
+            if getattr(self.budget, name) is not None:
+                self._used.setdefault(name, Recent(_RECENT))
+
+    def _note_use(self, charge: Charge) -> None:
+        for name, recent in self._used.items():
+            recent.add(getattr(charge, name))
 
     # Handlers, one for each event.
 
@@ -200,6 +202,7 @@ class State:
         self.started = event
         self.task: Task = from_json(event.task)
         self.budget: Budget = event.budget
+        self._watch_limits()
         self.workers = event.workers
         search = self.task.search
         self.tree = Tree(children=search.children, prune_below=search.prune_below)
@@ -225,6 +228,7 @@ class State:
 
     def _budget_changed(self, event: events.BudgetChanged) -> None:
         self.budget = event.budget
+        self._watch_limits()
         if self.ended is not None and self.ended.status == "budget":
             self._open_again()
 
@@ -365,12 +369,12 @@ class State:
         self._settle(f"a{event.attempt}", "execution", event)
         node = self.tree.nodes[self.nodes[event.attempt]]
         if event.outcome == "scored":
-            self._durations.append(event.charge.seconds)
+            self._note_use(event.charge)
             if self.started is not None and event.files not in ("", self.started.files):
                 self.files[node.id] = event.files
             self._score(node, event.evaluations)
         elif event.outcome == "failed":
-            self._durations.append(event.charge.seconds)
+            self._note_use(event.charge)
             self.tree.settle_without_score(node, "failed")
             if self.with_levers and node.parent is not None:
                 parent = self.configuration(node.parent)

@@ -90,7 +90,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluator:
-    """What scores a workspace.
+    """What scores a workspace; without command and function it is the Python caller.
 
     Attributes:
         command: Program and arguments, run without a shell; `{seed}` in an argument becomes the
@@ -110,7 +110,7 @@ class Evaluator:
     @property
     def seeded(self) -> bool:
         """Whether the evaluation takes a seed (else repeats stand in for seeds)."""
-        return self.function is not None or any("{seed}" in part for part in self.command)
+        return not self.command or any("{seed}" in part for part in self.command)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +230,7 @@ class Task:
     name: str
     question: str
     workspace: Workspace
-    evaluator: Evaluator
+    evaluator: Evaluator = Evaluator()
     metric: Metric
     budget: Budget
     levers: tuple[Lever, ...] = ()
@@ -241,12 +241,13 @@ class Task:
     search: Search = Search()
 
 
-def check(task: Task, where: str = "task") -> None:
+def check(task: Task, where: str = "task", *, called: bool = False) -> None:
     """Raise `InputError` if anything in the task is wrong; files are looked at elsewhere.
 
     Args:
         task: The task, read from a file or built in Python.
         where: What the message calls the task, such as the path of its file.
+        called: Whether the caller evaluates, so that the task may name no evaluator.
     """
     _taskcheck.check_choices(task, where)
     try:
@@ -255,7 +256,7 @@ def check(task: Task, where: str = "task") -> None:
         message, _, path = str(error).partition(" - at `$")
         key = path.strip(".`") or "task"
         raise InputError(f"{where}: {key}: found a wrong type: {message}") from None
-    _taskcheck.check_all(task, where)
+    _taskcheck.check_all(task, where, called=called)
 
 
 def to_json(task: Task) -> str:

@@ -18,7 +18,7 @@ from outlay.bench.designs.archive import (
     read_archive,
 )
 from outlay.bench.designs.collection import Setting, chain, items
-from outlay.bench.designs.endpoint import Endpoint, UnansweredError, ask
+from outlay.bench.designs.endpoint import Answer, Endpoint, UnansweredError, ask
 from outlay.bench.designs.gathering import gather
 from outlay.bench.designs.panel import panel
 from outlay.bench.designs.policies import catalogues
@@ -259,6 +259,45 @@ def test_kill_and_resume_gives_the_same_archive(tmp_path, killed_at):
     assert triples(cut) == triples(whole)
     assert len(triples(cut)) == 18
     assert {k: v for k, v in read_archive(cut).items() if k in kept} == kept
+
+
+@pytest.mark.parametrize("kept", range(19))
+def test_any_archive_that_a_crash_can_leave_is_completed(tmp_path, kept):
+    """A crash leaves whole lines and at most a part of the next."""
+    plan = items(("L3", "self_refine"), 3, 2)
+    sent = []
+
+    def send(endpoint, request):
+        sent.append(request)
+        return Answer(json.dumps(completion(oracle(request))).encode(), (), 0.1)
+
+    endpoint = Endpoint(url="http://unused")
+    collect(tmp_path / "whole", SETTING, plan, STATES, endpoint, send=send)
+    lines = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
+    rest = lines[kept][: 10 + 40 * kept] if kept < 18 else b""
+    (tmp_path / "cut").write_bytes(b"".join(lines[:kept]) + rest)
+    sent.clear()
+    collect(tmp_path / "cut", SETTING, plan, STATES, endpoint, send=send, workers=1 + kept % 4)
+    assert len(sent) == 18 - kept
+    assert triples(tmp_path / "cut") == triples(tmp_path / "whole")
+
+
+def test_replies_in_flight_are_kept_when_another_request_is_refused(tmp_path):
+    def send(endpoint, request):
+        if state_in(request) == 0:
+            raise InputError("refused")
+        time.sleep(0.05)
+        return Answer(b"{}", (), 0.05)
+
+    plan = items(("L3",), 3, 1)
+    with pytest.raises(InputError, match="refused"):
+        collect(tmp_path / "a", SETTING, plan, STATES, Endpoint(url="http://x"), send=send)
+    assert len(read_archive(tmp_path / "a")) == 2
+
+
+def test_an_interface_is_asked_for_once():
+    with pytest.raises(InputError, match="each once"):
+        items(("L1", "L1"), 3, 1)
 
 
 def test_a_panel_of_scripted_models_from_collection_to_report(tmp_path):

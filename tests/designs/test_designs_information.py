@@ -145,6 +145,14 @@ def test_almost_no_noise_tells_which_arm_it_is():
     assert abs(gain[1] - np.log(2)) < 1e-9
 
 
+def test_almost_no_noise_on_a_fine_grid_with_means_off_the_grid():
+    prior, values = (0.5, 0.5), (0.0, 0.001, 0.002)
+    for noise, means in ((1e-5, [[0.0012], [0.0]]), (1e-5, [[0.00045], [0.00055]])):
+        outcomes = GridOutcomes(values=values, noise=noise)
+        gain = information_table(state_of(prior, means, outcomes=outcomes)).gain[1, -1]
+        assert abs(gain - np.log(2)) < 1e-12
+
+
 @pytest.mark.parametrize("arms", [1, 2, 3])
 def test_normal_outcomes_against_brute_force_sampling(arms):
     rng = np.random.default_rng(3)

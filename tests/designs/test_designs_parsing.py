@@ -114,10 +114,10 @@ def test_a_json_reply_in_a_fence():
     ],
     ids=["x", "final", "final lines", "seeds", "braces", "newlines", "spaces"],
 )
-def test_ten_megabytes_end_within_two_seconds(interface, reply):
+def test_ten_megabytes_end_within_five_seconds(interface, reply):
     start = time.monotonic()
     parse_reply(interface, STATE, reply)
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 5
 
 
 def test_a_long_preamble_does_not_spoil_the_answer():
@@ -219,3 +219,13 @@ def test_action_text_in_labels_and_json():
 def test_action_text_that_is_wrong(text):
     with pytest.raises(InputError):
         read_action(STATE, text)
+
+
+@settings(max_examples=150, deadline=None)
+@given(FRAGMENTS)
+def test_no_text_crashes_the_reader_of_free_text(text):
+    try:
+        action = read_action(STATE, text)
+    except InputError:
+        return
+    assert readings(STATE, action)

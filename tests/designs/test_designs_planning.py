@@ -1,8 +1,11 @@
 import doctest
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from outlay.bench.designs.panel import identity
 from outlay.designs import planning
@@ -229,6 +232,31 @@ def test_wrong_files_are_named_with_their_key(tmp_path, change, message):
     with pytest.raises(InputError, match=message) as caught:
         read_state(path)
     assert str(path) in str(caught.value)
+
+
+NUMBERS = st.one_of(
+    st.integers(-3, 15), st.floats(), st.sampled_from([0, 1, 0.5, 1e-300, 1e300, 10**30])
+)
+VALUES = st.one_of(NUMBERS, st.text(max_size=4), st.lists(NUMBERS, max_size=3), st.none())
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.dictionaries(
+        st.sampled_from(["budget", "seeds", "arms", "cost", "limits", "outcomes", "hypotheses"]),
+        VALUES,
+        max_size=2,
+    ),
+    st.dictionaries(st.sampled_from(["setup", "per_arm", "per_seed", "per_run"]), NUMBERS),
+    st.dictionaries(st.sampled_from(["noise", "values"]), VALUES),
+)
+def test_no_state_crashes(changes, cost, outcomes):
+    data = tomllib.loads(GOOD) | {"cost": cost, "outcomes": outcomes, "seeds": [2, 4]} | changes
+    try:
+        plan = design(parse_state(data))
+    except (InputError, BudgetError):
+        return
+    assert plan.best[0].gain >= -1e-9
 
 
 def test_files_that_cannot_be_read(tmp_path):

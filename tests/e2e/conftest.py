@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+from outlay.digest import digest
+from outlay.sqlite_store import SqliteStore
+
+if TYPE_CHECKING:
+    from outlay.events import Entry
 
 OUTLAY = Path(sys.executable).with_name("outlay")
 
@@ -75,3 +83,22 @@ def edit(task: Path, old: str, new: str) -> None:
     text = (task / "outlay.toml").read_text()
     assert old in text
     (task / "outlay.toml").write_text(text.replace(old, new))
+
+
+def log_of(task: Path, run: str = "switches") -> list[Entry]:
+    """Return the log of a run of the task's own store."""
+    with SqliteStore(task / ".outlay" / "store.db") as store:
+        return list(store.read(run))
+
+
+def digest_of(task: Path, run: str = "switches") -> str:
+    """Return the digest of a run of the task's own store."""
+    return digest(log_of(task, run))
+
+
+def until(true: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait for something that another process does."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.02)

@@ -76,7 +76,7 @@ def test_a_claim_of_another_boot_is_dead(lab: Lab) -> None:
     assert me is not None
     text = f'{{"pid": {me.process.pid}, "start": {me.process.start}, "token": "t", "boot": "B"}}'
     (folder / "claim").write_text(text)
-    assert recover.look(lab.run_folder, job.id, "t") == recover.Dead(0.0)
+    assert recover.look(lab.run_folder, job.id, "t") == recover.Dead({"seconds": 0.0})
 
 
 DRIVER = """

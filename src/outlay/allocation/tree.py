@@ -134,8 +134,9 @@ class Tree:
                 raise ValueError(f"node {node.id} proposed, the next one is {place}")
         self.nodes += added
         parent.children += added
-        for node in added:
-            self._show(node)
+        for node in added:  # in order, unlike those that come back from flight
+            parent.visible[node.id] = node
+            parent.visible_plans += node.counts_as_plan
         self._update(parent, unsettled=len(added), actionable=len(added))
         return added
 

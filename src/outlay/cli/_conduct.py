@@ -158,8 +158,11 @@ def in_words(summary: Summary) -> str:
         else:
             lines.append(f"champion  {_scores(summary, summary.champion)}")
             lines.append(f"          node {summary.champion.node}: {_changed(summary)}")
-    if summary.difference is not None:
+    if summary.difference is not None and summary.champion != summary.baseline:
         lines.append(f"gain      {_interval(summary.difference)}, paired, positive is better")
+    if summary.untested:
+        named = ", ".join(map(str, summary.untested))
+        lines.append(f"untested  node {named}: may be better; a raised limit compares it first")
     if summary.self_reported:
         lines.append("caution   self-reported: a file that the agent may edit prints the metric")
     lines += [f"problem   {problem}" for problem in summary.problems]

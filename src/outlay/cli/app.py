@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from outlay.errors import OutlayError
+from outlay.errors import FULL_DISK, MAKE_ROOM, OutlayError
 
 COMMANDS = {
     "init": "Write a task file for a folder.",
@@ -74,5 +74,10 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.write(f"outlay: {error}\n")
         return error.exit_code
     except BrokenPipeError:
+        return 1
+    except OSError as error:
+        if error.errno not in FULL_DISK:
+            raise
+        sys.stderr.write(f"outlay: {error.filename or 'disk'}: {error.strerror}; {MAKE_ROOM}\n")
         return 1
     return code if isinstance(code, int) else 0

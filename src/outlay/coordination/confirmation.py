@@ -37,9 +37,7 @@ Verdict = Literal["promote", "reject", "continue"]
 _FIRST_LOOK = 2  # one pair says nothing about its own spread
 _EXPONENT = 5.0  # late looks get most of a challenger's share: early ones lean on the pooled noise
 _PATIENCE = 30  # the larger, the more of the error rate is kept for late challengers
-_DESIGN_DRIFT = math.sqrt(
-    2
-)  # the gain not to be missed, in sds of a difference: 2 evaluations' sd
+_DESIGN_GAIN = math.sqrt(2)  # in sds of a difference: two units where seeds do not matter
 _MISS_RATE = 0.04  # probability that such a gain is given up before the last pair
 _MISS_EXPONENT = 0.5  # below 1: give up early, where most challengers can be told
 _PRIOR_DF = 8  # pooled noise weighs as much as this many pairs more of the challenger's own
@@ -128,13 +126,15 @@ def judge(evidence: Evidence, rule: Rule) -> Judgement:
     """
     if not evidence.challenger:
         raise ValueError("challenger: found no value, allowed: one or more")
-    judged = _judge_band if isinstance(rule, Band) else _judge_sequential
-    mean, half, verdict = judged(evidence, rule)  # type: ignore[arg-type]
+    if isinstance(rule, Band):
+        reading = _judge_band(evidence, rule)
+    else:
+        reading = _judge_sequential(evidence, rule)
     return Judgement(
-        verdict=verdict,
-        estimate=mean,
-        low=mean - half,
-        high=mean + half,
+        verdict=reading.verdict,
+        estimate=reading.mean,
+        low=reading.mean - reading.half,
+        high=reading.mean + reading.half,
         pairs=len(evidence.challenger),
     )
 
@@ -210,7 +210,7 @@ def _lower_bound(n: int, looks: int) -> float:
     from scipy.special import ndtri
 
     level = nominal_levels(_MISS_RATE, looks, _MISS_EXPONENT)[n - 1]
-    return float(_DESIGN_DRIFT + ndtri(level) / math.sqrt(n))
+    return float(_DESIGN_GAIN + ndtri(level) / math.sqrt(n))
 
 
 class _Spread(NamedTuple):

@@ -66,7 +66,9 @@ class Interactions:
             ValueError: The configuration has other axes than the first one had.
         """
         self._axes = self._axes or tuple(configuration)
-        if configuration.keys() != set(self._axes):
+        if len(configuration) != len(self._axes) or any(
+            a not in configuration for a in self._axes
+        ):
             raise ValueError(f"axes: found {sorted(configuration)}, allowed: {sorted(self._axes)}")
         key = tuple(configuration[axis] for axis in self._axes)
         if key not in self._sums:

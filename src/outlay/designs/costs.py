@@ -104,8 +104,10 @@ class Limit:
     budget: float
 
     def __post_init__(self) -> None:
-        if not self.budget >= 0:
-            raise InputError(f"budget of {self.unit}: found {self.budget}, allowed: 0 or more")
+        if not 0 <= self.budget < inf:
+            raise InputError(
+                f"budget of {self.unit}: found {self.budget}, allowed: a number, 0 or more"
+            )
 
 
 def decimal(value: float) -> Fraction:
@@ -131,7 +133,7 @@ def cost_of(limit: Limit, design: Design) -> Fraction | None:
 def is_affordable(limit: Limit, design: Design) -> bool:
     """Return whether a design fits the budget, in exact arithmetic."""
     cost = cost_of(limit, design)
-    return cost is not None and (limit.budget == inf or cost <= decimal(limit.budget))
+    return cost is not None and cost <= decimal(limit.budget)
 
 
 class CostTable(NamedTuple):
@@ -152,18 +154,22 @@ def cost_table(limit: Limit, arms: int, seeds: range) -> CostTable:
         return _priced(limit, arms, seeds)
     cost = limit.cost
     per_arm = cost.per_arm if isinstance(cost.per_arm, tuple) else (cost.per_arm,) * arms
-    numbers = [cost.setup, cost.per_seed, cost.per_run, *per_arm]
-    unlimited = limit.budget == inf
-    exact = [decimal(x) for x in [*numbers, 0.0 if unlimited else limit.budget]]
+    numbers = [cost.setup, cost.per_seed, cost.per_run, *per_arm, limit.budget]
+    exact = [decimal(x) for x in numbers]
     scale = lcm(*(x.denominator for x in exact))
     whole = [int(x * scale) for x in exact]
     kind = np.int64 if max(whole) < 2**40 else object
     setup, per_seed, per_run, *arm_costs, budget = np.array(whole, dtype=kind)
-    bits = np.arange(2**arms)[:, None] >> np.arange(arms) & 1
-    count = np.arange(seeds.start, seeds.stop)
+    bits = (np.arange(2**arms)[:, None] >> np.arange(arms) & 1).astype(kind)
+    count = np.arange(seeds.start, seeds.stop).astype(kind)
     runs = (bits.sum(axis=1)[:, None] + 1) * count
-    ticks = setup + (bits @ np.array(arm_costs))[:, None] + per_seed * count + per_run * runs
-    affordable = np.full(ticks.shape, True) if unlimited else np.asarray(ticks <= budget, bool)
+    ticks = (
+        setup
+        + (bits @ np.array(arm_costs, dtype=kind))[:, None]
+        + per_seed * count
+        + per_run * runs
+    )
+    affordable = np.asarray(ticks <= budget, dtype=bool)
     affordable[0] = False
     return CostTable((ticks / scale).astype(np.float64), affordable)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import exp, fsum, sqrt
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,11 @@ if TYPE_CHECKING:
 PAPER_NOISE = 0.55 * sqrt(5)
 """Standard deviation of one seed in the reading-set paper: 0.55 at five seeds."""
 
-# Below this standard deviation a grid kernel is a point mass in double precision (for steps of
-# 1/4), and the likelihood ratio exp(1 / (2 sd^2)) still fits in a float.
+LARGEST_MEAN = 1e50
+_LEAST_NOISE, _MOST_NOISE = 1e-100, 1e100  # squares of ratios stay within a float
+
+# Below this standard deviation the kernel on the quarter grid is a point mass in double precision
+# for means 0 and 1, and the likelihood ratio exp(1 / (2 sd^2)) still fits in a float.
 _SMALLEST_SD = sqrt(1 / 1200)
 
 
@@ -35,9 +39,11 @@ class GridOutcomes:
 
     def __post_init__(self) -> None:
         _check_noise(self.noise)
-        if len(self.values) < 2 or list(self.values) != sorted(set(self.values)):
+        ascending = all(a < b for a, b in pairwise(self.values))
+        if len(self.values) < 2 or not ascending or not all(map(is_mean, self.values)):
             raise InputError(
-                f"outcomes: values: found {self.values}, allowed: two or more, ascending"
+                f"outcomes: values: found {self.values}, allowed: two or more numbers within "
+                f"{LARGEST_MEAN:g}, ascending"
             )
 
 
@@ -59,8 +65,15 @@ Outcomes = GridOutcomes | GaussianOutcomes
 
 
 def _check_noise(noise: float) -> None:
-    if not 0 < noise < float("inf"):
-        raise InputError(f"outcomes: noise: found {noise}, allowed: a number above 0")
+    if not _LEAST_NOISE <= noise <= _MOST_NOISE:
+        raise InputError(
+            f"outcomes: noise: found {noise}, allowed: {_LEAST_NOISE:g} to {_MOST_NOISE:g}"
+        )
+
+
+def is_mean(value: float) -> bool:
+    """Return whether a number may be a mean or an outcome: finite, and squares stay so."""
+    return abs(value) <= LARGEST_MEAN
 
 
 def noise_after(noise: float, seeds: ArrayLike) -> NDArray[np.float64]:
@@ -82,7 +95,7 @@ def grid_likelihood(means: ArrayLike, values: ArrayLike, sd: float) -> NDArray[n
     distance = (
         np.asarray(values, dtype=np.float64) - np.asarray(means, dtype=np.float64)[..., None]
     )
-    exponent = -0.5 * np.square(distance / max(sd, _SMALLEST_SD))
+    exponent = -0.5 * np.square(distance / sd)
     kernel = np.exp(exponent - exponent.max(axis=-1, keepdims=True))
     return np.asarray(kernel / kernel.sum(axis=-1, keepdims=True))
 

@@ -26,7 +26,8 @@ _REQUIRED: dict[Interface, tuple[str, ...]] = {
 }
 _COMPLETE = ("TARGET", "ARMS", "SEEDS", "CRITERION")
 _MARKUP = "*_`#> \t-"
-_FINAL = re.compile(r"^[*_`#> \t-]{0,8}FINAL[*_`: \t\r]{0,8}$", re.MULTILINE)
+# The greedy head makes one match of it, from the end of the reply backwards.
+_UP_TO_FINAL = re.compile(r"(?s:.*)^[*_`#> \t-]{0,8}FINAL[*_`: \t\r]{0,8}$", re.MULTILINE)
 
 
 class Parsed(NamedTuple):
@@ -73,10 +74,8 @@ def parse_reply(interface: Interface, state: ResearchState, reply: str) -> Parse
 
 def final_answer(reply: str) -> str:
     """Return what follows the last line that holds only `FINAL`, else all of it, stripped."""
-    after = 0
-    for found in _FINAL.finditer(reply):
-        after = found.end()
-    return reply[after:].strip()
+    found = _UP_TO_FINAL.match(reply)
+    return reply[found.end() if found else 0 :].strip()
 
 
 def labelled(answer: str) -> dict[str, str]:

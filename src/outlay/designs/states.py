@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import fsum, isfinite
+from math import fsum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from outlay.designs.costs import Design, Limit, LinearCost, TableCost
-from outlay.designs.outcomes import GridOutcomes, Outcomes
+from outlay.designs.outcomes import LARGEST_MEAN, GridOutcomes, Outcomes, is_mean
 from outlay.errors import InputError
 
 if TYPE_CHECKING:
@@ -100,10 +100,10 @@ def _check_signatures(state: ResearchState) -> None:
             "one for each hypothesis"
         )
     for name, row in zip(state.hypotheses, state.signatures, strict=True):
-        if len(row) != len(state.arms) or not all(isfinite(mean) for mean in row):
+        if len(row) != len(state.arms) or not all(map(is_mean, row)):
             raise InputError(
-                f"signatures: {name}: found {row}, allowed: {len(state.arms)} finite numbers, "
-                "one for each arm"
+                f"signatures: {name}: found {row}, allowed: {len(state.arms)} numbers within "
+                f"{LARGEST_MEAN:g}, one for each arm"
             )
 
 

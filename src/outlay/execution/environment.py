@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 ALLOWED = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TZ", "LANG", "LANGUAGE", "LC_*", "TMPDIR"),
@@ -18,6 +20,25 @@ THREADS = (
     *("VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"),
     "RAYON_NUM_THREADS",
 )
+
+
+VENV = ".venv"
+"""The folder beside a program with the packages that are installed for it."""
+
+
+def has_packages(workspace: str | os.PathLike[str]) -> bool:
+    """Return whether the workspace has an environment of its own in `VENV`."""
+    return Path(workspace, VENV, "pyvenv.cfg").is_file()
+
+
+def for_uv(workspace: str | os.PathLike[str]) -> dict[str, str]:
+    """Return what makes `uv run` use the packages that are installed, and write nothing.
+
+    A job has no network, and cannot write uv's cache. The environment is the workspace's own, else
+    the one that Outlay runs in.
+    """
+    own = os.path.join(workspace, VENV) if has_packages(workspace) else sys.prefix
+    return {"UV_NO_SYNC": "1", "UV_NO_CACHE": "1", "UV_PROJECT_ENVIRONMENT": own}
 
 
 def threads(workers: int) -> int:

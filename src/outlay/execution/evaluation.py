@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from outlay.execution import fault, metric, sandbox, snapshot, step
+from outlay.execution.folder import AGENT_USAGE, agent_usage, file_text
 from outlay.execution.job import Evaluated
 from outlay.execution.runner import Runner, how_it_ended
 from outlay.execution.workspace import Workspace
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 _OWN_FAULTS = ("crash", "metric")
 """Faults that concern one evaluation only."""
-_MOST_RESULT = 10_000_000
 
 
 class Progress:
@@ -73,7 +73,7 @@ class _Work:
 
     def agent(self, space: Workspace, progress: Progress) -> None:
         """Let the agent work in the workspace, with the hidden files absent."""
-        plan, usage = self._runner.exchange / "PLAN.md", self._runner.exchange / "usage.json"
+        plan, usage = self._runner.exchange / "PLAN.md", self._runner.exchange / AGENT_USAGE
         plan.write_text(self._job.agent_text, encoding="utf-8")
         space.withhold()
         try:
@@ -84,7 +84,7 @@ class _Work:
                 {"OUTLAY_PLAN": str(plan), "OUTLAY_USAGE": str(usage)},
             )
         finally:
-            progress.usage = _usage(usage)
+            progress.usage = agent_usage(Path(self._job.folder))
         if ended.code != 0:
             raise fault.failed("agent", how_it_ended("the agent", ended))
         progress.detail = space.settle()
@@ -134,11 +134,11 @@ class _Work:
         rule = metric.Rule(
             name=job.metric, line=job.line, low=job.low, high=job.high, secondary=job.secondary
         )
-        if (text := _file_text(result)) is not None:
+        if (text := file_text(result)) is not None:
             return metric.from_json(rule, text, "the file named in OUTLAY_RESULT")
         if job.source == "stdout":
             return metric.from_stdout(rule, ended.out.text())
-        text = _file_text(space.root / job.source)
+        text = file_text(space.root / job.source)
         if text is None:
             return metric.Reading(None, {}, f"metric file {job.source} was not written")
         return metric.from_json(rule, text, job.source)
@@ -167,28 +167,3 @@ def _clear(root: Path, path: str) -> None:
     """Remove what an earlier command may have left where an answer is expected."""
     if os.path.lexists(root / path):
         snapshot.free(root, path)
-
-
-def _file_text(path: Path) -> str | None:
-    """Return a regular file's text, at most 10 MB of it; `None` if there is none."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with open(handle, "rb") as file:
-            return file.read(_MOST_RESULT).decode("utf-8", "replace")
-    except OSError:
-        return None
-
-
-def _usage(path: Path) -> dict[str, Any]:
-    """Return what an agent says it used, as fields of `Result`; only plain numbers count."""
-    try:
-        told: Any = json.loads(_file_text(path) or "{}")
-    except ValueError:
-        return {}
-    names = {"tokens_in": int, "tokens_cached": int, "tokens_out": int, "usd": float}
-    numbers = told if isinstance(told, dict) else {}
-    return {
-        name: kind(numbers[name])
-        for name, kind in names.items()
-        if type(numbers.get(name)) in (int, kind) and 0 <= numbers[name] < 1e15
-    }

@@ -34,6 +34,22 @@ class Usage(NamedTuple):
     seen: list[Process]
 
 
+AGENT_USAGE = "usage.json"
+"""File in the job's `exchange` where its agent tells what it used."""
+
+MOST_RESULT = 10_000_000
+"""Bytes that are read of a file from a command."""
+
+LEAST_FREE = 1 << 20
+"""Bytes below which a disk counts as full."""
+
+
+def is_full(folder: str | os.PathLike[str]) -> bool:
+    """Return whether the folder's disk has no room left."""
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize < LEAST_FREE
+
+
 def job_folder(run_folder: str | os.PathLike[str], job_id: str) -> Path:
     """Return the folder of a job."""
     return Path(run_folder) / "jobs" / job_id
@@ -147,3 +163,28 @@ def read_usage(folder: Path) -> Usage:
         return Usage(float(fields["seconds"]), [Process(*pair) for pair in fields["seen"]])
     except (OSError, ValueError, TypeError, KeyError):
         return Usage(0.0, [])
+
+
+def file_text(path: Path) -> str | None:
+    """Return a regular file's text, at most 10 MB of it; `None` if there is none."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(handle, "rb") as file:
+            return file.read(MOST_RESULT).decode("utf-8", "replace")
+    except OSError:
+        return None
+
+
+def agent_usage(folder: Path) -> dict[str, Any]:
+    """Return what the job's agent says it used, as fields of `Result`; only numbers count."""
+    try:
+        told: Any = json.loads(file_text(folder / "exchange" / AGENT_USAGE) or "{}")
+    except ValueError:
+        return {}
+    names = {"tokens_in": int, "tokens_cached": int, "tokens_out": int, "usd": float}
+    numbers = told if isinstance(told, dict) else {}
+    return {
+        name: kind(numbers[name])
+        for name, kind in names.items()
+        if type(numbers.get(name)) in (int, kind) and 0 <= numbers[name] < 1e15
+    }

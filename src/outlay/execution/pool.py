@@ -175,13 +175,13 @@ class LocalPool:
         if flight.adopted and isinstance(fate, recover.NeverStarted):
             return Result(id=job_id, status="infrastructure", reason="ended")
         recover.ensure_ended(self._run_folder, job_id, flight.token)
-        seconds = fate.seconds_used if isinstance(fate, recover.Dead) else 0.0
+        used = fate.used if isinstance(fate, recover.Dead) else {}
         return Result(
             id=job_id,
             status="infrastructure",
-            reason="host",
+            reason="disk" if folder.is_full(self._run_folder) else "host",
             detail=self._last_words(job_id) or "the job's process ended without a result",
-            seconds=seconds,
+            **used,
         )
 
     def _last_words(self, job_id: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from outlay.execution import folder, processes
 
@@ -31,9 +31,9 @@ class Finished(NamedTuple):
 
 
 class Dead(NamedTuple):
-    """The job's process ended without a result, having used at least so many seconds."""
+    """The job's process ended without a result, having used at least this; fields of `Result`."""
 
-    seconds_used: float
+    used: dict[str, Any]
 
 
 Fate = NeverStarted | Alive | Finished | Dead
@@ -58,7 +58,7 @@ def look(run_folder: str | os.PathLike[str], job_id: str, token: str) -> Fate:
     # The result may have come between the two looks, so it is asked for again.
     if (result := folder.read_result(place)) is not None:
         return Finished(result)
-    return Dead(folder.read_usage(place).seconds) if process is None else Alive(process)
+    return Dead(_used(place)) if process is None else Alive(process)
 
 
 def ensure_ended(
@@ -79,6 +79,10 @@ def ensure_ended(
         return [process for process in found if process.pid not in spared]
 
     return processes.end_all(find, seconds=seconds)
+
+
+def _used(place: Path) -> dict[str, Any]:
+    return {"seconds": folder.read_usage(place).seconds, **folder.agent_usage(place)}
 
 
 def _told(place: Path) -> list[Process]:

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING
 
 from outlay.execution import fault, sandbox, step
 from outlay.execution.capture import Capture
+from outlay.execution.folder import is_full
 from outlay.execution.processes import TOKEN
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ _CAUSES = {
     "memory": "the memory limit of the job was reached",
     "ended": "the job was asked to end",
 }
-_LEAST_FREE = 1 << 20
 
 
 class Runner:
@@ -105,8 +105,7 @@ class Runner:
             raise fault.machine("memory", "the host ran out of memory and killed a process")
         if ended.code in (-signal.SIGKILL, 128 + signal.SIGKILL):
             raise fault.machine("host", "the command was killed from outside")
-        disk = os.statvfs(self._job.folder)
-        if disk.f_bavail * disk.f_frsize < _LEAST_FREE:
+        if is_full(self._job.folder):
             raise fault.machine("disk", "disk full; " + how_it_ended("the command", ended))
         last = ended.err.last_line()
         if self._kind == "bwrap" and last.startswith("bwrap: ") and "execvp" not in last:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 PLAIN, EXECUTABLE, LINK = "100644", "100755", "120000"
-NEVER = ("**/.git", "**/.outlay", "**/__pycache__", "outlay.toml")
+NEVER = ("**/.git", "**/.outlay", "**/__pycache__", "outlay.toml", ".venv")
 """What no snapshot holds, so what no agent sees; byte code comes and goes by itself."""
 
 

@@ -42,7 +42,9 @@ class Settings:
         enumerated: Largest number of relevance combinations that is enumerated.
         sampled: Number of combinations that a larger space starts from.
         rounds: Rounds of improvement there.
-        kept_gates: Sets of gates that are kept in each round of the search for them.
+        tried_gates: Sets of gates that are tried in each round of the search for them: those
+            that explain most ties.
+        kept_gates: Sets of gates that are kept.
         kept_models: Best models that new sets of gates and fading are tried with.
     """
 
@@ -58,8 +60,9 @@ class Settings:
     enumerated: int = 729
     sampled: int = 240
     rounds: int = 3
-    kept_gates: int = 8
-    kept_models: int = 60
+    tried_gates: int = 12
+    kept_gates: int = 6
+    kept_models: int = 40
 
 
 DEFAULTS = Settings()
@@ -213,7 +216,8 @@ def _with_fading(group: Group, seen: Observations, settings: Settings) -> Group:
 def _with_gates(plain: Group, seen: Observations, settings: Settings) -> list[Group]:
     """Return the plain models and those of the best sets of gates that the ties suggest."""
     models, found = plain
-    best = models.pick(np.argsort(-found.log_weight)[: settings.kept_models])
+    order = np.argsort(-found.log_weight)[: settings.kept_models]
+    best = models.pick(order), Evidence(found.log_weight[order], found.scale[order])
     tried: dict[Gates, Group] = {models.gates: plain}
     frontier: list[Gates] = [models.gates]
     ranked = frontier
@@ -223,25 +227,38 @@ def _with_gates(plain: Group, seen: Observations, settings: Settings) -> list[Gr
             for gates in frontier
             for gate in candidate_gates(seen, gates, settings.tie)
         }
-        for gates in sorted(grown - tried.keys()):
-            log_prior = best.log_prior + _gate_log_prior(gates, seen, settings)
-            gated = replace(best, log_prior=log_prior, gates=gates)
-            tried[gates] = gated, evidence(gated, seen)
+        new = sorted(grown - tried.keys(), key=lambda gates: (len(_distinct(gates, seen)), gates))
+        for gates in new[: settings.tried_gates]:
+            tried[gates] = _gated(best, gates, seen, settings)
         ranked = sorted(tried, key=lambda gates: -tried[gates][1].log_weight.max())
         ranked = ranked[: settings.kept_gates]
         frontier = [gates for gates in ranked if gates in grown]
     return [tried[gates] for gates in ranked]
 
 
-def _gate_log_prior(gates: Gates, seen: Observations, settings: Settings) -> float:
-    """Return the log prior of a set of gates, less what exact ties would count above their due.
+def _gated(plain: Group, gates: Gates, seen: Observations, settings: Settings) -> Group:
+    """Return models with a set of gates, weighed against the same models without it.
 
-    An observation that equals its alias up to the nugget raises the marginal likelihood by
-    `-log(2 nugget) / 2`, as if a tie were impossible without the gate.
+    Both are compared on what the gates leave distinct. Each observation that the gates explain
+    away counts `tie_evidence`, however likely the plain models make its value: a tie is exact.
     """
-    distinct = len(np.unique(effective(seen.rows, gates), axis=0))
-    excess = -0.5 * np.log(2 * settings.nugget) - settings.tie_evidence
-    return float(len(gates) * np.log(settings.gate_prior) - (len(seen.rows) - distinct) * excess)
+    first = _distinct(gates, seen)
+    distinct = replace(
+        seen, rows=seen.rows[first], values=seen.values[first], repeats=seen.repeats[first]
+    )
+    models, found = plain
+    density = np.logaddexp.reduce(found.log_weight)
+    density -= np.logaddexp.reduce(evidence(models, distinct).log_weight)
+    ties = len(seen.rows) - len(first)
+    log_prior = len(gates) * np.log(settings.gate_prior) + ties * settings.tie_evidence + density
+    gated = replace(models, log_prior=models.log_prior + log_prior, gates=gates)
+    return gated, evidence(gated, distinct)
+
+
+def _distinct(gates: Gates, seen: Observations) -> IntArray:
+    """Return the positions of the observations that differ from all earlier ones under gates."""
+    _, first = np.unique(effective(seen.rows, gates), axis=0, return_index=True)
+    return np.sort(first)
 
 
 def candidate_gates(seen: Observations, gates: Gates, tie: float) -> list[Gate]:

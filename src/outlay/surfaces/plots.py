@@ -35,7 +35,7 @@ def plot_effects(surface: Surface) -> Figure:
     axes.set_yticks(range(len(average)), [_label(row) for row in average.itertuples()])
     axes.invert_yaxis()
     axes.set_xlabel(f"change of {surface.metric}")
-    axes.set_title("What each factor does: average (square, 90 %) and each background (dots)")
+    axes.set_title("Average effects (90 %), and in each background", fontsize=10)
     return figure
 
 
@@ -74,7 +74,7 @@ def plot_interactions(surface: Surface) -> Figure:
         axes.text(j, i, text, ha="center", va="center", color="white" if dark else "black")
     axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
     axes.set_yticks(range(len(names)), names)
-    axes.set_title("Interactions (* 90 % interval leaves out 0)")
+    axes.set_title("Interactions (* interval leaves out 0)", fontsize=10)
     figure.colorbar(picture, ax=axes, label=f"second difference of {surface.metric}")
     return figure
 
@@ -111,7 +111,7 @@ def plot_surface(surface: Surface) -> Figure:
     axes.tick_params(axis="x", rotation=90)
     axes.set_ylabel(", ".join(names[:down]))
     axes.set_xlabel(", ".join(names[down:]))
-    axes.set_title("Predicted value of every configuration (dot: measured, cross: failed)")
+    axes.set_title("Predicted values\n(dot: measured, cross: failed)", fontsize=10)
     figure.colorbar(picture, ax=axes, label=surface.metric)
     return figure
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from outlay.surfaces.intervals import Typical, half_width, typical_share
+from outlay.surfaces.intervals import SUM_SHARE, Typical, half_width, typical_share
 
 if TYPE_CHECKING:
     from outlay.surfaces.beliefs import Beliefs
@@ -84,7 +84,8 @@ class Readout:
         found = self.beliefs.posterior(self.space.rows(cells))
         mean = found.mean if self.noisy else self._with_measured(cells, found.mean)
         variance = np.array([weights @ found.covariance @ weights])
-        return float(weights @ mean), float(half_width(variance)[0])
+        added = SUM_SHARE * sum(abs(weight) for weight, _ in parts) * self.added.effect
+        return float(weights @ mean), float(half_width(variance, added)[0])
 
     @cached_property
     def added(self) -> Typical:
@@ -102,7 +103,7 @@ class Readout:
         )
         effect = _difference_variance(covariance, low, high)[~(known[low] & known[high])]
         cell = np.diagonal(covariance)[~known]
-        share = typical_share(len(self.exact))
+        share = typical_share(len(self.exact), self.space.size)
         return Typical(*(share * float(p.mean()) if len(p) else 0.0 for p in (cell, effect)))
 
     def _with_measured(self, cells: IntArray, mean: FloatArray) -> FloatArray:

@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from outlay.surfaces.cube import FloatArray, IntArray
+    from outlay.surfaces.mixture import Observations
 
 FORMAT = 1
 LISTED = 4096
 BACKGROUNDS = 64
 DRAWS = 2000
+TIE = 1e-9
 
 Direction = Literal["maximize", "minimize"]
 
@@ -93,13 +95,19 @@ class Surface:
         """
         self.factors = factors
         self.measurements = tuple(measurements)
-        self.metric = metric_name(self.measurements, metric)
+        self._metric = metric
         self.direction = direction
         self.noisy = noisy
         self.equalities = tuple(equalities)
         self.earlier = tuple(earlier)
         self.seed = seed
-        self._seen = observations(factors, self.measurements, self.metric)
+
+    def __repr__(self) -> str:
+        done = sum(not taken.reason for taken in self.measurements)
+        return (
+            f"<Surface of {', '.join(self.factors.names)}: {done} good measurements, "
+            f"{self.factors.space.size} configurations>"
+        )
 
     def predict(self, config: Mapping[str, Level]) -> Estimate:
         """Return the value of a configuration; factors not named are at their default.
@@ -227,7 +235,7 @@ class Surface:
         content = {
             "format": FORMAT,
             "factors": [[factor.name, list(factor.levels)] for factor in self.factors.all],
-            "metric": self.metric,
+            "metric": self._metric,
             "direction": self.direction,
             "noisy": self.noisy,
             "equalities": [asdict(entry) for entry in self.equalities],
@@ -280,6 +288,19 @@ class Surface:
         cells, back = np.unique(own, return_inverse=True)
         found: FloatArray = self.readout.cells(cells).mean[back]
         return found
+
+    @cached_property
+    def metric(self) -> str:
+        """The metric looked at: the one named, or the only one.
+
+        Raises:
+            InputError: If there are several and none is named.
+        """
+        return metric_name(self.measurements, self._metric)
+
+    @cached_property
+    def _seen(self) -> Observations:
+        return observations(self.factors, self.measurements, self.metric)
 
     @cached_property
     def beliefs(self) -> Beliefs:
@@ -368,13 +389,16 @@ class Surface:
         }
 
     def _probability_of_first(self, cells: IntArray, sign: float) -> float:
-        """Return how often the first cell is the best one in draws from the posterior."""
-        found = self.beliefs.posterior(self.factors.space.rows(cells))
+        """Return how often the first cell is among the best in draws from the posterior."""
+        mean = self.readout.cells(cells).mean
+        covariance = self.beliefs.posterior(self.factors.space.rows(cells)).covariance
+        if not self.noisy:
+            unmeasured = ~np.isin(cells, list(self.readout.exact))
+            covariance = covariance * np.outer(unmeasured, unmeasured)
         draws = np.random.default_rng(self.seed).multivariate_normal(
-            sign * found.mean, found.covariance, DRAWS, method="eigh"
+            sign * mean, covariance, DRAWS, method="eigh"
         )
-        slack = 1e-3 * self.beliefs.spread * np.sqrt(self.beliefs.groups[0][0].nugget.min())
-        return float((draws[:, 0] >= draws.max(axis=1) - slack).mean())
+        return float((draws[:, 0] >= draws.max(axis=1) - TIE * self.beliefs.spread).mean())
 
 
 def why(proposal: Proposal) -> str:

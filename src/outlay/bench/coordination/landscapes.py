@@ -53,6 +53,10 @@ def _separable_16(seed: int) -> Terrain:
     return replace(_bowl(seed, 16), ripple=0.15)
 
 
+def _noisy(seed: int) -> Terrain:
+    return replace(_bowl(seed, 8), ripple=0.15, sd=1.0)
+
+
 def _rotated(seed: int) -> Terrain:
     return replace(_bowl(seed, 4, (1.0, 6.0) * 2), angle=math.pi / 6)
 
@@ -114,14 +118,20 @@ LANDSCAPES = (
         _separable,
         300,
     ),
-    Landscape("separable-16", "the same in 16 dimensions: does it scale?", _separable_16, 1200),
+    Landscape("separable-16", "the same in 16 dimensions, for scale", _separable_16, 800),
+    Landscape(
+        "noisy",
+        "8 axes, and noise as large as the gain of most steps: what a sequential test is for",
+        _noisy,
+        1000,
+    ),
     Landscape(
         "rotated",
         "axes interact, so a direction that failed becomes good after another axis has moved",
         _rotated,
         300,
     ),
-    Landscape("rotated-16", "the same in 16 dimensions", _rotated_16, 1200),
+    Landscape("rotated-16", "the same in 16 dimensions", _rotated_16, 800),
     Landscape(
         "drifting",
         "the best rate drifts as the size grows: it fails three times, and later it is the way on",

@@ -164,10 +164,14 @@ class _Search:
         """Return the axes of the team whose turn it is, all if none of its own can move."""
         directions = self.directions
         hand = directions.order if self.plan.reordering else directions.hand
-        mine = [axis for axis in hand(self.time) if self._can_move(axis)]
+        axes = hand(self.time)
+        if self.objective.directions == SIGNS:
+            return axes
+        mine = [axis for axis in axes if self._can_move(axis)]
         return mine or [axis for axis in self.axes if self._can_move(axis)]
 
     def _can_move(self, axis: str) -> bool:
+        """Whether an axis of options has one that is open and not the champion's own."""
         here = self.board.champion.point
         return any(
             self.objective.moved(here, axis_index(axis), direction) != here

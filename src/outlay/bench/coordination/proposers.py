@@ -124,24 +124,21 @@ class Foremost:
         self, board: Board, axes: Sequence[str], proposer: int, avoid: Avoid = frozenset()
     ) -> Proposal:
         """Return the first new move, axis by axis as offered."""
-        moves = [
-            (axis, direction)
-            for axis in axes
-            for direction in self._ways(board, axis)
-            if (axis, direction) not in avoid
-        ]
-        for axis, direction in moves:
-            if self._goal(board, axis, direction) not in board.tried:
-                return Proposal(axis=axis, direction=direction, rationale="new")
+        for axis in axes:
+            for direction in self._open_ways(board, axis, avoid):
+                if self._goal(board, axis, direction) not in board.tried:
+                    return Proposal(axis=axis, direction=direction, rationale="new")
+        moves = [(axis, way) for axis in axes for way in self._open_ways(board, axis, avoid)]
         axis, direction = moves[len(board.outcomes) % len(moves)]
         return Proposal(axis=axis, direction=direction, rationale="nothing new is left")
 
-    def _ways(self, board: Board, axis: str) -> list[str]:
+    def _open_ways(self, board: Board, axis: str, avoid: Avoid) -> list[str]:
+        """Return the directions that lead elsewhere, the one that improved the axis last first."""
         here = board.champion.point
         ways = [
             direction
             for direction in self._objective.directions
-            if self._goal(board, axis, direction) != here
+            if (axis, direction) not in avoid and self._goal(board, axis, direction) != here
         ]
         return sorted(ways, key=lambda way: way != board.ways.get(axis))
 

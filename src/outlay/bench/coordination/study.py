@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +15,7 @@ from outlay.coordination.estimates import Interval, estimate, paired_difference
 from outlay.task import Coordination
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from outlay.bench.coordination.objective import Objective
 
@@ -98,7 +97,7 @@ def measure(landscape: Landscape, variant: Variant, seed: int) -> Measures:
     referee = _referee(meter, objective, variant, seed * SEED_STRIDE)
     reserve = FINAL_SEEDS if variant.fresh else 0
     plan = replace(
-        variant.plan, experiments=landscape.budget, evaluations=landscape.budget - reserve
+        variant.plan, experiments=landscape.budget // 2, evaluations=landscape.budget - reserve
     )
     trace = search(objective, Foremost(objective), referee, variant.settings, plan)
     champion, time = trace.board.champion, len(trace.board.outcomes)
@@ -174,13 +173,8 @@ def _average(trace: Trace, start: float, budget: int) -> float:
     return (total + value * (budget - spent)) / budget
 
 
-def _unchanged(interval: Interval) -> bool:
-    return interval.low is None or interval.low <= 0.0 <= (interval.high or math.inf)
-
-
-def effects(table: list[Line]) -> Iterator[tuple[Line, str, Interval]]:
-    """Yield each variant, measure and difference whose 95 % interval lies away from 0."""
-    for line in table:
-        for name, interval in zip(Measures._fields, line.differences, strict=True):
-            if not _unchanged(interval):
-                yield line, name, interval
+def is_away_from_zero(interval: Interval) -> bool:
+    """Return whether an interval is known and lies on one side of 0."""
+    if interval.low is None or interval.high is None:
+        return False
+    return interval.low > 0.0 or interval.high < 0.0

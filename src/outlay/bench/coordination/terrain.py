@@ -54,20 +54,19 @@ class Terrain:
         offset = [x - best - moved for x, best in zip(point, self.optimum, strict=True)]
         if self.angle:
             offset = _turned(offset, self.angle)
-        depth = sum(
-            weight * (g * g + self.ripple * (1.0 - math.cos(2.0 * math.pi * g)))
-            for weight, g in zip(self.weights, offset, strict=True)
-        )
+        depth = sum(w * g * g for w, g in zip(self.weights, offset, strict=True))
+        if self.ripple:
+            depth += self.ripple * _ripples(self.weights, offset)
         if self.plateau:
             depth = math.ceil(depth / self.plateau - 1e-9) * self.plateau
         return 0.0 - depth
 
     def observe(self, point: Point, seed: int, time: int = 0) -> float:
         """Return the value plus Gaussian noise."""
-        steps = sum(
-            max(0.0, (x - best) / STEP) for x, best in zip(point, self.optimum, strict=True)
-        )
-        sd = self.sd + self.sd_slope * steps
+        sd = self.sd
+        if self.sd_slope:
+            beyond = (x - best for x, best in zip(point, self.optimum, strict=True))
+            sd += self.sd_slope * sum(max(0.0, x / STEP) for x in beyond)
         return self.clean(point, time) + sd * _gaussian(point, seed)
 
     def moved(self, point: Point, axis: int, direction: str) -> Point:
@@ -150,6 +149,12 @@ class Drifting:
     def moved(self, point: Point, axis: int, direction: str) -> Point:
         """Return the point a step further along an axis."""
         return stepped(point, axis, STEP if direction == "+" else -STEP)
+
+
+def _ripples(weights: Point, offset: list[float]) -> float:
+    return sum(
+        w * (1.0 - math.cos(2.0 * math.pi * g)) for w, g in zip(weights, offset, strict=True)
+    )
 
 
 def _turned(offset: list[float], angle: float) -> list[float]:

@@ -57,9 +57,9 @@ class Item(NamedTuple):
 
 def items(interfaces: Sequence[Interface], states: int, repetitions: int) -> tuple[Item, ...]:
     """Return the items of a plan, repetition by repetition."""
-    unknown = [name for name in interfaces if name not in INTERFACES]
-    if unknown or not interfaces:
-        raise InputError(f"interfaces: found {unknown}, allowed: {', '.join(INTERFACES)}")
+    wrong = [name for name in interfaces if name not in INTERFACES or interfaces.count(name) > 1]
+    if wrong or not interfaces:
+        raise InputError(f"interfaces: found {wrong}, allowed: {', '.join(INTERFACES)}, each once")
     return tuple(
         Item(interface, state, repetition)
         for repetition in range(repetitions)

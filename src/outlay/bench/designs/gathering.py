@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from outlay.bench.designs.archive import ArchiveWriter, Exchange, Prices, canonical, exchange
@@ -67,7 +68,7 @@ def gather(
 
     Args:
         path: The archive.
-        chains: What is wanted.
+        chains: What is wanted; no name stands in two of them.
         endpoint: Where to ask.
         workers: Requests at once, at least 1.
         prices: For the money in the charges.
@@ -78,35 +79,67 @@ def gather(
             request under an id that is wanted.
         StoreError: Another process is collecting into this archive.
     """
-    unanswered: list[str] = []
     with ArchiveWriter(path) as archive, ThreadPoolExecutor(max_workers=workers) as pool:
         for chain in chains:
             _check(chain, archive.known)
-        waiting = list(reversed(chains))
-        flying: dict[Future[Answer], tuple[Chain, str, Body]] = {}
-        try:
-            while waiting or flying:
-                while waiting and len(flying) < workers:
-                    chain = waiting.pop()
-                    wanted = chain.next(archive.known)
-                    if wanted is not None:
-                        flying[pool.submit(send, endpoint, wanted[1])] = (chain, *wanted)
-                done, _ = wait(flying, return_when=FIRST_COMPLETED)
-                for future in done:
-                    chain, name, body = flying.pop(future)
-                    try:
-                        answer = future.result()
-                    except UnansweredError as error:
-                        unanswered.append(f"{name}: {error}")
-                        continue
-                    archive.add(_record(name, body, answer, prices))
-                    waiting.append(chain)
-        finally:
-            for future in flying:
-                future.cancel()
+        collection = _Collection(archive, list(reversed(chains)), prices)
+        while collection.waiting or collection.flying:
+            collection.launch(workers, lambda body: pool.submit(send, endpoint, body))
+            collection.settle()
+        if collection.stopped is not None:
+            raise collection.stopped
         names = [name for chain in chains for name in chain.names]
         answered = sum(name in archive.known for name in names)
-    return Progress(len(names), answered, tuple(unanswered))
+    return Progress(len(names), answered, tuple(collection.unanswered))
+
+
+@dataclass(slots=True)
+class _Collection:
+    """What waits, what is in flight, and what went wrong.
+
+    After a refusal or a first Ctrl-C nothing new is sent, and the replies in flight, which may
+    have been paid for, are still archived; a second Ctrl-C ends at once.
+    """
+
+    archive: ArchiveWriter
+    waiting: list[Chain]
+    prices: Prices | None
+    flying: dict[Future[Answer], tuple[Chain, str, Body]] = field(default_factory=dict)
+    unanswered: list[str] = field(default_factory=list)
+    stopped: BaseException | None = None
+
+    def launch(self, workers: int, submit: Callable[[Body], Future[Answer]]) -> None:
+        """Send what waits, until as many requests are in flight as there are workers."""
+        while self.waiting and len(self.flying) < workers:
+            chain = self.waiting.pop()
+            wanted = chain.next(self.archive.known)
+            if wanted is not None:
+                self.flying[submit(wanted[1])] = (chain, *wanted)
+
+    def settle(self) -> None:
+        """Wait for an answer and archive it; its chain goes on."""
+        try:
+            done, _ = wait(self.flying, return_when=FIRST_COMPLETED)
+        except KeyboardInterrupt as error:
+            if self.stopped is not None:
+                raise
+            self._stop(error)
+            return
+        for future in done:
+            chain, name, body = self.flying.pop(future)
+            try:
+                self.archive.add(_record(name, body, future.result(), self.prices))
+            except UnansweredError as error:
+                self.unanswered.append(f"{name}: {error}")
+            except InputError as error:
+                self._stop(error)
+            else:
+                if self.stopped is None:
+                    self.waiting.append(chain)
+
+    def _stop(self, reason: BaseException) -> None:
+        self.stopped = reason
+        self.waiting.clear()
 
 
 def _record(name: str, body: Body, answer: Answer, prices: Prices | None) -> Exchange:

@@ -1,0 +1,355 @@
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from outlay.errors import BudgetError, InputError, NothingUsableError
+from outlay.surfaces.ablation import Ablation, ablate
+from outlay.surfaces.factors import Inactive
+from outlay.surfaces.surface import Surface
+from outlay.task import Budget
+
+NAMES = ["a", "b", "c", "d"]
+
+
+def program(config):
+    return 1 + 2 * config["a"] - config["b"] + 0.5 * config["c"] * config["a"]
+
+
+def test_all_configurations_measured_give_exact_effects_and_the_true_best():
+    surface = ablate(program, NAMES, 16, direction="maximize")
+    effects = surface.effects().set_index("factor").effect
+    assert effects["a"] == pytest.approx(2.25)
+    assert effects["b"] == pytest.approx(-1)
+    assert effects["d"] == pytest.approx(0)
+    table = surface.interactions().set_index(["first", "second"]).interaction
+    assert table["a", "c"] == pytest.approx(0.5)
+    assert table["a", "b"] == pytest.approx(0)
+    assert surface.best().config == {"a": True, "b": False, "c": True, "d": False}
+    assert surface.best().probability > 0.99
+    assert repr(surface) == "<Surface of a, b, c, d: 16 good measurements, 16 configurations>"
+
+
+def test_a_few_measurements_predict_the_rest():
+    surface = ablate(program, NAMES, 10, direction="maximize")
+    for levels in product([False, True], repeat=4):
+        config = dict(zip(NAMES, levels, strict=True))
+        assert abs(surface.predict(config).mean - program(config)) < 0.5
+    assert surface.best().config["a"]
+    assert not surface.best().config["b"]
+
+
+def test_the_table_marks_what_is_measured():
+    surface = ablate(program, NAMES, 6)
+    table = surface.to_pandas()
+    assert len(table) == 16
+    assert table.measured.sum() == 6
+    measured = table[table.measured]
+    assert (measured.low == measured["mean"]).all()
+    assert (table[~table.measured].low < table[~table.measured]["mean"]).all()
+    assert [program(row) for row in measured[NAMES].to_dict("records")] == pytest.approx(
+        measured["mean"].tolist()
+    )
+
+
+def test_conditional_effects_between_two_measured_cells_are_exact():
+    table = ablate(program, NAMES, 8).effects("conditional")
+    assert len(table) == 32
+    measured = table[table.measured]
+    assert len(measured)
+    assert (measured.effect_low == measured.effect_high).all()
+
+
+def test_a_program_that_raises_or_returns_nan_marks_the_cell_and_goes_on():
+    def fragile(config):
+        if config["a"] and config["b"]:
+            raise RuntimeError("boom")
+        return float("nan") if config["c"] else program(config)
+
+    calls = []
+
+    def counted(config):
+        calls.append(config)
+        return fragile(config)
+
+    surface = ablate(counted, NAMES, 12, direction="maximize")
+    assert len(surface.measurements) == len(calls) == 12
+    reasons = {taken.reason for taken in surface.measurements}
+    assert "RuntimeError: boom" in reasons
+    assert "metric value: found nan, allowed: a finite number" in reasons
+    failed = surface.table().query("failed != ''")
+    assert len(failed) == sum(bool(taken.reason) for taken in surface.measurements)
+    assert not failed.measured.any()
+    assert surface.best().config["a"] + surface.best().config["b"] < 2
+    assert len({tuple(call.values()) for call in calls}) == 12
+
+
+def test_if_everything_fails_nothing_is_invented():
+    def broken(config):
+        raise ValueError("no data")
+
+    with pytest.raises(NothingUsableError, match="ValueError: no data"):
+        ablate(broken, NAMES, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        ({"factors": []}, "at least one name"),
+        ({"factors": "abc"}, "a list of names"),
+        ({"factors": ["a", "a"]}, "every name once"),
+        ({"factors": {"a": [1]}}, "at least two levels"),
+        ({"factors": {"a": [1, 1]}}, "every level once"),
+        ({"budget": 0}, "at least 1"),
+        ({"budget": 17}, "at most 16"),
+        ({"budget": True}, "a number of measurements"),
+        ({"budget": Budget()}, "attempts, seconds or usd"),
+        ({"budget": Budget(tokens=5)}, "attempts, seconds or usd"),
+        ({"budget": Budget(usd=5.0)}, "cost"),
+        ({"direction": "up"}, "maximize or minimize"),
+        ({"equalities": [Inactive(factor="zz")]}, "a, b, c, d"),
+        ({"equalities": [Inactive(factor="a", when="b", at=3)]}, "False, True"),
+    ],
+)
+def test_a_wrong_argument_is_refused_before_any_call(arguments, part):
+    def never(config):
+        raise AssertionError("called")
+
+    with pytest.raises(InputError, match=part):
+        ablate(never, **({"factors": NAMES, "budget": 4} | arguments))
+
+
+def test_the_best_needs_a_direction():
+    surface = ablate(program, NAMES, 4)
+    with pytest.raises(InputError, match="maximize or minimize"):
+        surface.best()
+
+
+def test_several_metrics_need_a_name_and_one_is_enough(tmp_path):
+    def metrics(config):
+        return {"loss": -program(config), "time": 1.0}
+
+    with pytest.raises(InputError, match="loss, time"):
+        ablate(metrics, NAMES, 4)
+    with pytest.raises(InputError, match="loss, time"):
+        ablate(metrics, NAMES, 4, save=tmp_path / "kept.json")
+    assert len(Surface.load(tmp_path / "kept.json").measurements) == 1
+    with pytest.raises(NothingUsableError, match="metric speed: found loss, time"):
+        ablate(metrics, NAMES, 2, metric="speed")
+    surface = ablate(metrics, NAMES, 8, metric="loss", direction="minimize")
+    assert surface.metric == "loss"
+    assert surface.best().config["a"]
+    assert ablate(lambda c: {"only": program(c)}, NAMES, 4).metric == "only"
+
+
+def test_factors_with_several_levels():
+    def score(config):
+        return {"lr": 0.0, "rf": 2.0, "svm": 1.0}[config["model"]] + config["scale"]
+
+    surface = ablate(
+        score, {"model": ["lr", "rf", "svm"], "scale": [False, True]}, 6, direction="maximize"
+    )
+    assert surface.best().config == {"model": "rf", "scale": True}
+    effects = surface.effects().set_index(["factor", "level"]).effect
+    assert effects["model", "rf"] == pytest.approx(2)
+    assert effects["model", "svm"] == pytest.approx(1)
+
+
+def test_saving_continues_and_loading_gives_the_same_surface(tmp_path):
+    file, calls = tmp_path / "surface.json", []
+
+    def counted(config):
+        calls.append(config)
+        return program(config)
+
+    ablate(counted, NAMES, 5, save=file, direction="maximize")
+    whole = ablate(counted, NAMES, 9, save=file, direction="maximize")
+    assert len(calls) == 9
+    assert [taken.config for taken in whole.measurements] == calls
+    assert calls == [taken.config for taken in ablate(program, NAMES, 9).measurements]
+    loaded = Surface.load(file)
+    assert loaded.table().equals(whole.table())
+    assert loaded.best() == whole.best()
+    with pytest.raises(InputError, match="other factors"):
+        ablate(counted, ["x", "y"], 3, save=file)
+
+
+def test_an_interrupt_keeps_what_was_bought(tmp_path):
+    file, calls = tmp_path / "surface.json", []
+
+    def interrupted(config):
+        calls.append(config)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return program(config)
+
+    with pytest.raises(KeyboardInterrupt):
+        ablate(interrupted, NAMES, 8, save=file)
+    assert len(Surface.load(file).measurements) == 3
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"format": 99}', "[]"])
+def test_a_file_that_is_no_surface_is_refused(tmp_path, text):
+    file = tmp_path / "wrong.json"
+    file.write_text(text)
+    with pytest.raises(InputError, match="cannot load"):
+        Surface.load(file)
+
+
+def test_declared_equalities_are_not_bought_twice():
+    def gated(config):
+        return program(config) + 3 * config["d"] * config["c"]
+
+    rule = Inactive(factor="d", when="c", at=False)
+    surface = ablate(gated, NAMES, 12, equalities=[rule])
+    bought = [tuple(taken.config.values()) for taken in surface.measurements]
+    folded = [(a, b, c, d and c) for a, b, c, d in bought]
+    assert len(set(folded)) == 12
+    for levels in product([False, True], repeat=4):
+        config = dict(zip(NAMES, levels, strict=True))
+        assert surface.predict(config).mean == pytest.approx(gated(config), abs=0.01)
+
+
+def test_structure_is_found_from_exact_ties():
+    def gated(config):
+        value = np.sin(3 * config["a"] + 5 * config["b"]) + config["c"]
+        return value + (config["a"] and 0.3 * config["d"] * (1 + config["b"]))
+
+    entries, probability = ablate(gated, NAMES, 14).structure()[0]
+    assert Inactive(factor="d", when="a", at=False) in entries
+    assert probability > 0.5
+
+
+def test_money_and_seconds_limit_the_run_and_cheap_measurements_are_preferred():
+    surface = ablate(
+        program,
+        NAMES,
+        Budget(usd=5.0),
+        cost=lambda config: 2.0 if config["d"] else 0.5,
+    )
+    spent = sum(taken.usd for taken in surface.measurements)
+    assert 4.0 < spent <= 5.0
+    assert sum(taken.config["d"] for taken in surface.measurements) <= 2
+    with pytest.raises(BudgetError, match="does not pay for one"):
+        ablate(program, NAMES, Budget(usd=0.1), cost=lambda config: 1.0)
+    ticks = iter(range(1000))
+    surface = ablate(program, NAMES, Budget(seconds=5), clock=lambda: float(next(ticks)))
+    assert len(surface.measurements) == 5
+
+
+def test_noise_is_smoothed_and_repeats_are_allowed():
+    rng = np.random.default_rng(0)
+
+    def noisy(config):
+        return program(config) + 0.3 * rng.normal()
+
+    surface = ablate(noisy, NAMES, 40, noisy=True, direction="maximize")
+    assert len(surface.measurements) == 40
+    assert surface.table().repeats.max() > 1
+    assert surface.effects().set_index("factor").effect["a"] == pytest.approx(2.25, abs=0.5)
+    measured = surface.table().query("measured")
+    assert (measured.high > measured.low).all()
+
+
+def test_an_earlier_surface_of_the_same_workflow_helps():
+    def wild(config):
+        code = int("".join(str(int(on)) for on in config.values()), 2)
+        return float(np.random.default_rng(7).normal(size=16)[code])
+
+    def error(surface):
+        configs = [dict(zip(NAMES, x, strict=True)) for x in product([False, True], repeat=4)]
+        return np.mean([abs(surface.predict(c).mean - (3 * wild(c) + 1)) for c in configs])
+
+    earlier = ablate(wild, NAMES, 16)
+
+    def later(config):
+        return 3 * wild(config) + 1
+
+    assert error(ablate(later, NAMES, 6, prior=earlier)) < 0.3 * error(ablate(later, NAMES, 6))
+    with pytest.raises(InputError, match="no factor of the same name"):
+        ablate(later, ["x", "y"], 3, prior=earlier)
+
+
+def test_ask_and_tell_refuse_an_over_budget_batch_whole():
+    ablation = Ablation(NAMES, budget=3)
+    with pytest.raises(BudgetError, match="exceed the 3"):
+        ablation.ask(4)
+    with pytest.raises(InputError, match="at least 1"):
+        ablation.ask(0)
+    assert ablation.remaining == 3
+    asked = ablation.ask(2)
+    assert ablation.remaining == 1
+    assert [s.config for s in asked] == [
+        dict.fromkeys(NAMES, False),
+        dict.fromkeys(NAMES, True),
+    ]
+    for suggestion in asked:
+        ablation.tell(suggestion.config, program(suggestion.config))
+    ablation.fail(ablation.ask()[0].config, "out of memory")
+    assert ablation.remaining == 0
+    with pytest.raises(BudgetError, match="spent"):
+        ablation.tell({"a": True, "b": True}, 1.0)
+    assert len(ablation.measurements) == 3
+
+
+@pytest.mark.parametrize(
+    ("config", "value", "part"),
+    [
+        ({"zz": True}, 1.0, "a, b, c, d"),
+        ({"a": 5}, 1.0, "False, True"),
+        ({"a": True}, float("inf"), "finite"),
+        ({"a": True}, "high", "a number"),
+        ({"a": True}, {}, "a number or names"),
+    ],
+)
+def test_a_wrong_tell_records_nothing(config, value, part):
+    ablation = Ablation(NAMES, budget=3)
+    with pytest.raises(InputError, match=part):
+        ablation.tell(config, value)
+    assert ablation.measurements == []
+    assert ablation.remaining == 3
+
+
+def test_a_batch_holds_different_configurations():
+    ablation = Ablation(NAMES, budget=10)
+    for suggestion in ablation.ask(2):
+        ablation.tell(suggestion.config, program(suggestion.config))
+    batch = [tuple(s.config.values()) for s in ablation.ask(5)]
+    assert len(set(batch)) == 5
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(2, 4), st.integers(0, 10**6), st.booleans())
+def test_any_program_is_reproduced_at_measured_cells_and_runs_repeat(d, seed, flat):
+    rng = np.random.default_rng(seed)
+    values = np.zeros(2**d) if flat else rng.normal(size=2**d) * 10.0 ** rng.integers(-8, 8)
+    names = NAMES[:d]
+
+    def lookup(config):
+        return float(values[int("".join(str(int(config[n])) for n in names), 2)])
+
+    first = ablate(lookup, names, 2**d - 1)
+    assert first.measurements[0].config == dict.fromkeys(names, False)
+    assert [t.config for t in first.measurements] == [
+        t.config for t in ablate(lookup, names, 2**d - 1).measurements
+    ]
+    for taken in first.measurements:
+        assert first.predict(taken.config).mean == lookup(taken.config)
+
+
+def test_large_spaces_work_on_sampled_cells():
+    names = [f"f{i}" for i in range(13)]
+
+    def sparse(config):
+        return 3.0 * config["f0"] - 2.0 * config["f7"]
+
+    surface = ablate(sparse, names, 16, direction="maximize")
+    assert surface.predict(dict.fromkeys(names, True)).mean == pytest.approx(1.0)
+    effects = surface.effects().set_index("factor").effect
+    assert effects["f0"] > 1.5
+    assert effects["f7"] < -1
+    assert len(surface.table()) < 1000

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from outlay.errors import InputError
+from outlay.surfaces.ablation import ablate
+
+
+def program(config):
+    if config["a"] and config["b"]:
+        raise RuntimeError("boom")
+    return 2.0 * config["a"] - config["b"] + config["c"] * config["a"]
+
+
+@pytest.fixture(scope="module")
+def surface():
+    return ablate(program, ["a", "b", "c"], 6)
+
+
+@pytest.mark.parametrize("kind", ["effects", "interactions", "surface"])
+def test_every_picture_is_drawn(surface, kind, tmp_path):
+    file = tmp_path / f"{kind}.png"
+    surface.plot(kind).savefig(file)
+    assert file.stat().st_size > 5000
+
+
+def test_pictures_show_every_factor_and_mark_what_is_known(surface):
+    axes = surface.plot("effects").axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b", "c"]
+    assert "value" in axes.get_xlabel()
+    dots, crosses = surface.plot("surface").axes[0].collections
+    assert len(dots.get_offsets()) == surface.table().measured.sum()
+    assert len(crosses.get_offsets()) == (surface.table().failed != "").sum()
+
+
+def test_wrong_kinds_and_too_many_tiles_are_refused(surface):
+    with pytest.raises(InputError, match="effects, interactions, surface"):
+        surface.plot("cube")
+    large = ablate(lambda c: float(c["f0"]), [f"f{i}" for i in range(11)], 4)
+    with pytest.raises(InputError, match="1024"):
+        large.plot("surface")
+
+
+def test_pyplot_is_not_touched(surface):
+    surface.plot("effects")
+    assert "matplotlib.pyplot" not in sys.modules
