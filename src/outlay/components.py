@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Read = Callable[[str], File | None]
 
-By = Literal["hunk", "file"]
+By = Literal["lever", "hunk", "file"]
 
 OFF, ON = "off", "on"
 FOLDER = "outlay-ablation"
@@ -65,7 +65,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 
     run: str
     node: int
-    by: Literal["lever", "hunk", "file"]
+    by: By
     self_reported: bool = False
 
 
@@ -92,7 +92,7 @@ def take_apart(state: State, run: str, source: Path, target: Path, by: By) -> Ap
         run: Its name.
         source: Its object store.
         target: Object store that the files are put into.
-        by: What a component is where there are no levers.
+        by: What a component is: levers for a run with levers, else hunks or files.
 
     Raises:
         InputError: If there is no confirmed champion, or the run has no files.
@@ -107,14 +107,13 @@ def take_apart(state: State, run: str, source: Path, target: Path, by: By) -> Ap
     manifest = snapshot.load(before, source)
     for entry in manifest.values():
         store.put(target, store.get(source, entry.blob))
-    kind: Literal["lever", "hunk", "file"] = "lever" if state.with_levers else by
-    if kind == "lever":
+    if by == "lever":
         levers = _changed_levers(state, champion)
     else:
         parts = between(before, files_of(state, champion), source, by)
         levers = tuple(_lever(number, part) for number, part in enumerate(parts, 1))
         manifest |= {_place(n): _stored(part.patch, target) for n, part in enumerate(parts, 1)}
-    origin = Origin(run=run, node=champion, by=kind, self_reported=self_reported(state))
+    origin = Origin(run=run, node=champion, by=by, self_reported=self_reported(state))
     manifest[ORIGIN] = _stored(msgspec.json.encode(origin).decode(), target)
     seeds = state.task.seeds
     fresh = replace(seeds, selection=seeds.final[: len(seeds.selection)])

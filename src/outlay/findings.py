@@ -27,6 +27,10 @@ KEPT = 0.9
 """Share of the champion's gain that a smaller part must be predicted to keep."""
 
 
+FEW = 512
+"""Configurations up to which every conditional effect is read: there are half as many a factor."""
+
+
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
     """What an option does against its factor's default.
 
@@ -140,9 +144,9 @@ class Minimal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def conditional_effects(surface: Surface) -> list[Conditional]:
-    """Return every effect in every background that the surface's tables cover."""
+    """Return every effect in every background; in a large space, in and beside known ones."""
     factors = surface.factors
-    pairs = factors.space.effects_at(_covered(surface))
+    pairs = factors.space.effects_at(_covered(surface, FEW))
     found = surface.readout.effects(pairs)
     levels = factors.space.rows(pairs.high)
     rows = []
@@ -329,10 +333,10 @@ def _sign(surface: Surface) -> float:
     return -1.0 if surface.direction == "minimize" else 1.0
 
 
-def _covered(surface: Surface) -> IntArray:
-    """Return all cells, or in a large space those that are known and their neighbours."""
+def _covered(surface: Surface, most: int = LISTED) -> IntArray:
+    """Return all cells, or where there are more than `most`, the known ones and neighbours."""
     space = surface.factors.space
-    if space.size <= LISTED:
+    if space.size <= most:
         return np.arange(space.size)
     return neighbours(space, [*surface.readout.exact, *space.anchors])
 

@@ -232,7 +232,7 @@ def test_a_champions_hunks_are_told_apart(champion: Path, outlay: Command) -> No
     done = outlay("ablate", "--run", "agent", "--store", champion, "--budget", "8", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["run"] == "agent-ablation"
+    assert found["run"] == "agent-node0-by-hunk"
     assert found["origin"] == {"run": "agent", "node": 0, "by": "hunk"} | {"self_reported": False}
     assert found["configurations"] == found["measurements"] == 8
     needed, idle, breaks = "program.py:1", "program.py:9", "program.py:18"
@@ -243,14 +243,16 @@ def test_a_champions_hunks_are_told_apart(champion: Path, outlay: Command) -> No
     assert found["minimal"]["left_out"] == [idle]
     assert found["minimal"]["measured"]
     assert found["minimal"]["gain"] == pytest.approx(0.4, abs=0.05)
-    _verify(champion, "agent-ablation", takes_apart=True)
+    _verify(champion, "agent-node0-by-hunk", takes_apart=True)
 
 
 def test_the_minimal_patch_applies_and_resuming_by_name_goes_on(
     champion: Path, outlay: Command, tmp_path: Path
 ) -> None:
     outlay("ablate", "--run", "agent", "--store", champion, "--budget", "4")
-    done = outlay("resume", "agent-ablation", "--store", champion, "--attempts", "7", "--json")
+    done = outlay(
+        "resume", "agent-node0-by-hunk", "--store", champion, "--attempts", "7", "--json"
+    )
     patch = Path(json.loads(done.stdout)["files"]["minimal.patch"])
     copy = tmp_path / "copy"
     copy.mkdir()

@@ -186,9 +186,10 @@ def _of_champion(
             f"run {run!r}: is an ablation itself, allowed: the run of a search; "
             f"`outlay resume {run}` goes on with it"
         )
-    name = f"{found.name}-ablation"
+    kind: By = "lever" if found.state.with_levers else by
+    name = f"{found.name}-node{found.state.contest.champion}-by-{kind}"
     objects = run_folder(found.store, name) / "objects"
-    apart = take_apart(found.state, found.name, found.objects, objects, by)
+    apart = take_apart(found.state, found.name, found.objects, objects, kind)
     return _Plan(ablation_of(apart.task, budget, seconds), name, found.store, apart.files)
 
 

@@ -157,6 +157,8 @@ def _depends(found: Ablated) -> list[Block]:
 
 
 def _interactions(found: Ablated) -> list[Block]:
+    if not found.interactions:
+        return [Text(text="There is one component, and nothing for it to interact with.")]
     sure = [i for i in found.interactions if i.sure]
     if not sure:
         count = len(found.interactions)

@@ -127,9 +127,7 @@ def finding(state: State) -> str:
         found = _no_baseline(state)
     elif state.task.search.policy == STAR:
         count = many(state.attempts + 1, "configuration")
-        found = (
-            f"An ablation: {count} measured, none compared on fresh seeds. ablation.html tells."
-        )
+        found = f"An ablation: {count} measured, none on fresh seeds. See ablation.html."
     elif state.contest.champion == state.baseline:
         found = _no_gain(state)
     else:
