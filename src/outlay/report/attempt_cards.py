@@ -12,6 +12,7 @@ from outlay.report.words import change, cut, duration, number, settings, standin
 
 if TYPE_CHECKING:
     from outlay.events import AttemptSettled, Evaluation
+    from outlay.execution.job import Subject
     from outlay.report.blocks import Block
     from outlay.report.history import Try
     from outlay.report.view import View
@@ -124,14 +125,21 @@ def broken(view: View) -> list[Block]:
 
 def command_lines(state: State, number: int) -> list[str]:
     """Return how the node's program is evaluated: its environment and its command line."""
-    evaluator, node = state.task.evaluator, state.tree.nodes[max(number, 0)]
-    if state.with_levers:
-        what = subject(state.task.levers, state.configuration(node), label="", files="")
-        args, env = what.args, what.env
-    else:
-        args, env = (), {}
+    evaluator = state.task.evaluator
     if evaluator.function is not None:
+        node = state.tree.nodes[max(number, 0)]
         return [f"{evaluator.function}({settings(state.configuration(node))})"]
-    variables = [f"{name}={shlex.quote(value)}" for name, value in env.items()]
-    command = shlex.join([*evaluator.command, *args]).replace("'{seed}'", "{seed}")
-    return [" ".join([*variables, command])]
+    variables = [f"{k}={shlex.quote(v)}" for k, v in environment_of(state, number).items()]
+    command = shlex.join([*evaluator.command, *_subject(state, number).args])
+    return [" ".join([*variables, command.replace("'{seed}'", "{seed}")])]
+
+
+def environment_of(state: State, number: int) -> dict[str, str]:
+    """Return the environment variables that the node's options set."""
+    return dict(_subject(state, number).env)
+
+
+def _subject(state: State, number: int) -> Subject:
+    levers = state.task.levers if state.with_levers else ()
+    chosen = state.configuration(state.tree.nodes[max(number, 0)])
+    return subject(levers, chosen, label="", files="")
