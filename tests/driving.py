@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+from outlay.ablating import SurfaceReflector, is_ablation
 from outlay.agents.reflector import BUILT_IN
 from outlay.budget import Charge
 from outlay.driver import Driver
@@ -87,6 +88,8 @@ class ThreeChildren:
 
 
 def reflector_of(task: Task):
+    if is_ablation(task):
+        return SurfaceReflector()
     return BUILT_IN if task.levers else ThreeChildren()
 
 

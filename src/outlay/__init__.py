@@ -22,6 +22,8 @@ if TYPE_CHECKING:
         StoreError,
     )
     from outlay.run import Run
+    from outlay.surfaces.ablation import Ablation, ablate
+    from outlay.surfaces.surface import Surface
     from outlay.task import (
         Budget,
         Coordination,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from outlay.taskfile import load
 
 __all__ = [
+    "Ablation",
     "Ask",
     "Budget",
     "BudgetError",
@@ -59,8 +62,10 @@ __all__ = [
     "Seeds",
     "StoreError",
     "Study",
+    "Surface",
     "Task",
     "Workspace",
+    "ablate",
     "design",
     "load",
     "search",
@@ -78,6 +83,8 @@ _HOMES = {
         "StoreError",
     ),
     "outlay.run": ("Run",),
+    "outlay.surfaces.ablation": ("Ablation", "ablate"),
+    "outlay.surfaces.surface": ("Surface",),
     "outlay.taskfile": ("load",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

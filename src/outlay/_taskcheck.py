@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MAX_SEED = 2**31 - 1
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}", re.ASCII)
+NAME_ALLOWED = "1 to 64 letters, digits, spaces and ._- that start with a letter or digit"
 _LEVER_NAME = re.compile(r"[\w.+-][\w.+:-]{0,63}")
 _FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -60,6 +61,11 @@ class Fault(NamedTuple):
             self.value(key, path, _INSIDE)
 
 
+def is_name(text: str) -> bool:
+    """Return whether a task or a run may be called so; it also names a folder."""
+    return _NAME.fullmatch(text) is not None
+
+
 def shown(name: str) -> str:
     """Return the name as it is written in a dotted key."""
     return name if re.fullmatch(r"[\w-]+", name) else repr(name[:60])
@@ -90,9 +96,8 @@ def _clean(text: str) -> bool:
 
 
 def _about(task: Task, fault: Fault) -> None:
-    if not _NAME.fullmatch(task.name):
-        allowed = "1 to 64 letters, digits, spaces and ._- that start with a letter or digit"
-        fault.value("task.name", task.name, allowed)
+    if not is_name(task.name):
+        fault.value("task.name", task.name, NAME_ALLOWED)
     if not task.question.strip() or "\0" in task.question:
         fault.value("task.question", task.question, "the question in words")
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from outlay import taskfile
+from outlay.doctor import refuse_baseline
+from outlay.errors import InputError
 from outlay.execution.job import Evaluated, Job, Result
 from outlay.run import Run
 from outlay.runs import Settings, default_store, run_folder
 from outlay.session import quiet, refuse_agent, sitting
-from outlay.task import Task, check
+from outlay.task import Evaluator, Task, check
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -52,26 +55,37 @@ def search(
         on_step: Called after each recorded step with its entries and the state.
 
     Raises:
-        InputError: The task is wrong, or differs from the run of that name.
+        InputError: The task is wrong, differs from the run of that name, or the metric of the
+            program as it stands is at fault.
+        OutlayError: The program has no score as it stands.
         StoreError: The store is locked, newer, or out of reach.
     """
     loaded = _loaded(task, called=evaluate is not None)
     place = _store_of(task, loaded, store, in_memory=evaluate is not None)
-    name = run or loaded.name
-    settings = Settings(seed=seed, agent=agent, workers=1 if evaluate else workers)
+    name = loaded.name if run is None else run
+    if evaluate is not None and workers != 1:
+        raise InputError(f"workers: found {workers} with a callable, allowed: 1")
+    settings = Settings(seed=seed, agent=agent, workers=workers)
     refuse_agent(loaded, settings)
     with sitting(
         loaded, name, settings, store=place, function=evaluate, on_step=on_step
     ) as driver:
         driver.drive()
+        refuse_baseline(driver.state, f"run {name!r}")
         return Run(name, list(driver.store.read(name)), run_folder(place, name) if place else None)
 
 
 def _loaded(task: Task | str | Path, *, called: bool) -> Task:
-    if not isinstance(task, Task):
-        return taskfile.load(task)
-    check(task, called=called)
-    return task
+    if isinstance(task, Task):
+        check(task, called=called)
+        loaded = task
+    elif isinstance(task, str | Path):
+        loaded = taskfile.load(task)
+    else:
+        raise InputError(f"task: found a {type(task).__name__}, allowed: a Task, or a path")
+    if called:  # the caller's function gets seeds whatever the command does
+        return replace(loaded, evaluator=Evaluator(noise=loaded.evaluator.noise))
+    return loaded
 
 
 def _store_of(
@@ -136,7 +150,7 @@ class Study:
         loaded = _loaded(task, called=True)
         settings = Settings(seed=seed, workers=workers)
         refuse_agent(loaded, settings)
-        self.name = run or loaded.name
+        self.name = loaded.name if run is None else run
         self._store = Path(store) if store is not None else None
         self._desk = _Desk()
         self._context = sitting(
@@ -167,10 +181,15 @@ class Study:
         return self._desk.hand_out()
 
     def tell(self, ask: Ask, value: float, *, seconds: float = 0.0) -> None:
-        """Give the value of an evaluation, in metric units; NaN and infinities are failures."""
-        finite = value == value and abs(value) != float("inf")
-        fault = "" if finite else f"found {value}, allowed: a finite number"
-        self._close(ask, value if finite else None, seconds, fault)
+        """Give the value of an evaluation, in metric units; NaN and infinities are failures.
+
+        Raises:
+            InputError: It is no number; nothing was told then.
+        """
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise InputError(f"tell: found {value!r}, allowed: a number; fail() is for failures")
+        fault = "" if isfinite(value) else f"found {value}, allowed: a finite number"
+        self._close(ask, None if fault else float(value), seconds, fault)
 
     def fail(self, ask: Ask, reason: str, *, seconds: float = 0.0) -> None:
         """Say that an evaluation gave no value, and why."""

@@ -230,8 +230,7 @@ def _confirm(state: State, elapsed: float) -> AnyEvent | None:
     runs = [(n, s) for s in range(first, first + more) for n in (node, contest.champion)]
     reserve = Charge(seconds=len(runs) * state.baseline_seconds)
     if affordable_rest(state, elapsed).lacking(reserve):
-        reason = "no budget left to confirm it"
-        return _judged(state, node, None, promoted=False, reason=reason)
+        return None  # no verdict: it waits, and goes first if the limit is raised
     return events.MeasurementLaunched(
         work=f"m{state.measurements + 1}",
         trial=1,
@@ -294,18 +293,32 @@ def _finish(state: State, elapsed: float) -> AnyEvent | None:
 def _end(state: State, elapsed: float) -> AnyEvent:
     if state.stopping:
         return events.RunEnded(status="stopped", reason="asked to stop")
+    waiting = untested(state)
+    if waiting:
+        named = ", ".join(str(node) for node in waiting)
+        reason = f"seconds: the rest does not cover comparing node {named} with the champion"
+        return events.RunEnded(status="budget", reason=reason)
     lacking = lacking_for_attempt(state, elapsed)
     if lacking and next_move(state, elapsed) is not None:
-        return events.RunEnded(status="budget", reason=f"{lacking}: spent")
+        why = "the rest is held for the final measurement" if lacking == "seconds" else "spent"
+        return events.RunEnded(status="budget", reason=f"{lacking}: {why}")
     return events.RunEnded(status="exhausted", reason="nothing is left to try")
 
 
+def untested(state: State) -> list[int]:
+    """Return the nodes whose selection score beats the champion's and that await comparison."""
+    under_way = state.contest.challenge
+    return [*([under_way.node] if under_way is not None else []), *state.contest.queue]
+
+
 def final_seeds(state: State) -> tuple[int, ...]:
-    """Return the seeds of the final measurement.
+    """Return the seeds of the final measurement; none for an ablation.
 
     A run that was opened again after one takes fresh ones, shifted past those already used.
     """
     seeds = state.task.seeds.final
+    if not seeds:
+        return ()
     shift = state.finals * (max(seeds) - min(seeds) + 1)
     return tuple(seed + shift for seed in seeds)
 

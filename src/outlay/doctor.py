@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from outlay.allocation.policies import by_name
 from outlay.decision import NOISE_SEEDS, final_reserve
 from outlay.errors import InputError, OutlayError
 from outlay.execution import sandbox
 from outlay.execution.snapshot import load
 from outlay.globs import matches
-from outlay.session import sitting
+from outlay.session import refuse_agent, sitting
 
 if TYPE_CHECKING:
     from outlay.runs import Settings
@@ -34,6 +35,16 @@ CHALLENGERS = 0.4
 
 PAIRS_EACH = 2.5
 """Pairs that such a comparison takes on average."""
+
+
+_KEYS = {
+    "check": "evaluate.check",
+    "timeout": "limits.seconds",
+    "memory": "limits.memory",
+    "protected": "task.protected",
+    "patch": "levers",
+}
+"""Where to look for what kept the baseline from having a score."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +83,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         task: Name of the task.
         checks: What was looked at.
-        noise: `seed` or `machine`, as one seed run twice shows.
+        noise: `seed`, `machine` or `none`, as one seed run twice shows.
         noise_sd: Standard deviation of one evaluation over `values`, metric units.
         values: The baseline's values.
         cost: What a run is expected to take.
@@ -113,7 +124,7 @@ def examine(task: Task, settings: Settings, where: str) -> Findings:
     refuse_baseline(state, where)
     return Findings(
         task=task.name,
-        checks=[*_surroundings(task), kept, *_evaluator(state)],
+        checks=[*_surroundings(task), kept, *_evaluator(state), *_plan(task, settings, state)],
         noise=_noise_kind(state),
         noise_sd=state.contest.noise.sd,
         values=list(state.baseline_values.values()),
@@ -141,8 +152,9 @@ def refuse_baseline(state: State, where: str) -> None:
             f"{where}: evaluate.metric: found: {found}; allowed: one finite number named "
             f"{metric.name!r}{low}{high}"
         )
+    key = _KEYS.get(fault.reason, "evaluate.command")
     raise OutlayError(
-        f"{where}: evaluate.command: the program has no score as it stands: {found}; "
+        f"{where}: {key}: the program has no score as it stands: {found}; "
         "put it right and run the same command again"
     )
 
@@ -152,7 +164,8 @@ def expected_cost(state: State) -> Cost:
     task = state.task
     attempts = task.budget.attempts
     selection = len(task.seeds.selection)
-    each = selection + 2 * CHALLENGERS * PAIRS_EACH
+    compares = task.coordination.confirmation != "none"
+    each = selection + compares * 2 * CHALLENGERS * PAIRS_EACH
     fixed = selection + NOISE_SEEDS + 2 * len(task.seeds.final)
     if attempts is None:
         left = (task.budget.seconds or 0.0) - final_reserve(state)
@@ -198,18 +211,48 @@ def _kept(task: Task, objects: Path, state: State) -> Check:
     return Check(name="workspace", ok=not missing, found=found)
 
 
+def _plan(task: Task, settings: Settings, state: State) -> list[Check]:
+    """Return what of policy, agent and budget would keep a first attempt from starting."""
+    try:
+        by_name(task.search.policy)
+        refuse_agent(task, settings)
+    except InputError as error:
+        return [Check(name="plan", ok=False, found=str(error))]
+    left = task.budget.seconds
+    needed = final_reserve(state) + (NOISE_SEEDS + 3) * state.baseline_seconds
+    if left is not None and left < needed:
+        found = f"time is {left:g} s; baseline, one attempt and final estimate need {needed:.1f} s"
+        return [Check(name="budget", ok=False, found=found)]
+    return []
+
+
 def _evaluator(state: State) -> list[Check]:
     metric = state.task.metric
     values = ", ".join(f"{value:.6g}" for value in state.baseline_values.values())
     checks = [Check(name="metric", ok=True, found=f"{metric.name} = {values}")]
     checks += [Check(name="evaluator", ok=False, found=problem) for problem in state.problems]
     if not state.problems:
-        declared = state.task.evaluator.noise
-        again = "another value" if state.repeat_differs else "the same value"
-        found = f"declared {declared}; one seed run twice gives {again}"
-        checks.append(Check(name="noise", ok=True, found=found))
+        checks.append(Check(name="noise", ok=True, found=_noise_words(state)))
     return checks
 
 
 def _noise_kind(state: State) -> str:
-    return "machine" if state.repeat_differs else "seed"
+    if state.repeat_differs:
+        return "machine"
+    return "seed" if len(set(state.baseline_values.values())) > 1 else "none"
+
+
+_NOISE_WORDS = {
+    "machine": "one seed gave two values: the machine decides",
+    "seed": "one seed gave one value twice, and seeds differ",
+    "none": "every evaluation gave the same value: no noise was seen",
+}
+
+
+def _noise_words(state: State) -> str:
+    """Return what one seed run twice says beside what the task declares."""
+    declared, found = state.task.evaluator.noise, _noise_kind(state)
+    words = f"declared {declared}; {_NOISE_WORDS[found]}"
+    if declared == "machine" and found == "seed":
+        return f'{words}, so noise = "seed" would do and is faster'
+    return words

@@ -45,6 +45,11 @@ class Run:
         return summarise(self.state, self.name, shown)
 
     @property
+    def status(self) -> str:
+        """`budget`, `exhausted`, `stopped`, `failed`, or `interrupted` if it can go on."""
+        return self.summary().status
+
+    @property
     def champion(self) -> Standing | None:
         """The best confirmed node; the baseline if nothing was confirmed."""
         return self.summary().champion

@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from outlay import events
+from outlay._taskcheck import NAME_ALLOWED, is_name
 from outlay.errors import InputError, bad_value
 from outlay.execution.environment import child_environment, for_uv, threads
 from outlay.execution.folder import holder, read_claim
 from outlay.execution.recover import ensure_ended
-from outlay.execution.snapshot import dirty, remove_tree, take
+from outlay.execution.snapshot import dirty, load, remove_tree, take
 from outlay.jobs import Place
 from outlay.sqlite_store import unwritable
 from outlay.state import State
@@ -57,6 +58,13 @@ class Settings:
 def default_store(folder: str | os.PathLike[str]) -> Path:
     """Return the store that belongs to a task's folder."""
     return Path(folder).resolve() / ".outlay" / STORE
+
+
+def check_run_name(run: str) -> str:
+    """Return the name; raises `InputError` unless it is one that a folder may bear."""
+    if not is_name(run):
+        raise bad_value("command line", "run", run, NAME_ALLOWED)
+    return run
 
 
 def run_folder(store: Path, run: str) -> Path:
@@ -114,7 +122,13 @@ def _without_collection(*, for_good: bool) -> Iterator[None]:
 
 
 def open_run(
-    store: Store, task: Task, run: str, settings: Settings, folder: Path | None
+    store: Store,
+    task: Task,
+    run: str,
+    settings: Settings,
+    folder: Path | None,
+    *,
+    files: str | None = None,
 ) -> tuple[State, list[AnyEvent]]:
     """Return the state to go on from, and the events that this sitting begins with.
 
@@ -127,13 +141,15 @@ def open_run(
         run: Name of the run.
         settings: How.
         folder: The run's folder, where the workspace is kept; `None` for a task without files.
+        files: Hash of a manifest in the run's object store that stands in for the workspace.
 
     Raises:
         InputError: If the run differs, naming what does.
     """
-    if folder is not None and not Path(task.workspace.path).is_dir():
-        raise bad_value(f"run {run!r}", "task.workspace", task.workspace.path, "a folder there is")
-    files = take(task.workspace.path, folder / "objects") if folder is not None else ""
+    check_run_name(run)
+    taken = files is None and folder is not None
+    if files is None:
+        files = _taken(task, run, folder)
     began: list[AnyEvent] = []
     state = State()
     if run in {known.name for known in store.runs()}:
@@ -142,17 +158,28 @@ def open_run(
             store.remove(run)
             state = State()
         else:
-            _refuse_difference(state, task, run, settings, files)
+            changed = _changed_files(folder, state, files)
+            _refuse_difference(state, task, run, settings, changed)
             if state.budget != task.budget:
                 began.append(events.BudgetChanged(budget=task.budget))
     if state.started is None:
         _clear(folder)
         store.create(run)
-        began.append(_start(task, settings, files))
+        is_dirty = taken and dirty(task.workspace.path)
+        began.append(_start(task, settings, files, is_dirty=is_dirty))
     began.append(
         events.SittingStarted(pid=os.getpid(), host=socket.gethostname(), workers=settings.workers)
     )
     return state, began
+
+
+def _taken(task: Task, run: str, folder: Path | None) -> str:
+    """Return the manifest hash of the workspace as it stands, kept in the run's folder."""
+    if folder is None:
+        return ""
+    if not Path(task.workspace.path).is_dir():
+        raise bad_value(f"run {run!r}", "task.workspace", task.workspace.path, "a folder there is")
+    return take(task.workspace.path, folder / "objects")
 
 
 def _clear(folder: Path | None) -> None:
@@ -167,13 +194,13 @@ def _clear(folder: Path | None) -> None:
             remove_tree(folder / name)
 
 
-def _start(task: Task, settings: Settings, files: str) -> AnyEvent:
+def _start(task: Task, settings: Settings, files: str, *, is_dirty: bool) -> AnyEvent:
     return events.RunStarted(
         uid=secrets.token_hex(16),
         task=to_json(task),
         task_hash=task_hash(task),
         files=files,
-        dirty=bool(files) and dirty(task.workspace.path),
+        dirty=is_dirty,
         seed=settings.seed,
         agent=settings.agent,
         workers=settings.workers,
@@ -186,13 +213,25 @@ def _worth_nothing(state: State) -> bool:
     return state.started is None or (ended and not state.attempts)
 
 
-def _refuse_difference(state: State, task: Task, run: str, settings: Settings, files: str) -> None:
+def _changed_files(folder: Path | None, state: State, files: str) -> list[str]:
+    """Return the paths in which the workspace differs from what the run began with."""
+    then = state.started.files if state.started is not None else files
+    if folder is None or then == files:
+        return []
+    before, after = (load(manifest, folder / "objects") for manifest in (then, files))
+    return sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
+
+
+def _refuse_difference(
+    state: State, task: Task, run: str, settings: Settings, changed: list[str]
+) -> None:
     started = state.started
     if started is None:
         return
     found = _differences(started, task)
-    if started.files != files:
-        found.append("the workspace's files")
+    if changed:
+        more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
+        found.append(f"the workspace's files ({', '.join(map(repr, changed[:5]))}{more})")
     if started.seed != settings.seed:
         found.append(f"seed ({started.seed} then, {settings.seed} now)")
     if started.agent != settings.agent:
@@ -220,11 +259,18 @@ def _differences(started: events.RunStarted, task: Task) -> list[str]:
 def _unequal(then: Any, now: Any, key: str) -> list[tuple[str, Any, Any]]:
     if then == now:
         return []
+    if isinstance(then, list) and isinstance(now, list):
+        then, now = ({_entry(v, k): v for k, v in enumerate(side)} for side in (then, now))
     if isinstance(then, dict) and isinstance(now, dict):
         names = dict.fromkeys([*then, *now])
         inside = [_unequal(then.get(n), now.get(n), f"{key}.{n}".strip(".")) for n in names]
         return [difference for found in inside for difference in found]
     return [(key, then, now)]
+
+
+def _entry(value: Any, place: int) -> str:
+    """Return what an entry of a list is called in a dotted key: its name, or its place."""
+    return str(value["name"]) if isinstance(value, dict) and "name" in value else str(place)
 
 
 def _shown(value: Any) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from outlay.agents.reflector import BUILT_IN
+from outlay.allocation.policies import NAMES, STAR
 from outlay.driver import Driver
 from outlay.errors import InputError
 from outlay.execution.calls import Calls
 from outlay.execution.pool import LocalPool
-from outlay.runs import open_run, place_of, prepare_folder, run_folder
+from outlay.runs import check_run_name, open_run, place_of, prepare_folder, run_folder
 from outlay.sqlite_store import SqliteStore
 from outlay.store import MemoryStore
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from outlay.agents.reflector import Reflector
     from outlay.events import Entry
     from outlay.execution.calls import Function
     from outlay.execution.pool import Engine
@@ -44,6 +47,8 @@ def sitting(
     function: Function | None = None,
     engine: Engine | None = None,
     on_step: OnStep = quiet,
+    reflector: Reflector = BUILT_IN,
+    files: str | None = None,
 ) -> Iterator[Driver]:
     """Open a run, or take it up again, and yield its driver.
 
@@ -55,19 +60,31 @@ def sitting(
         function: Evaluates configurations in this process, in place of the task's evaluator.
         engine: Carries jobs out, in place of child processes and of `function`.
         on_step: Called after each recorded step.
+        reflector: Who drafts new plans.
+        files: Hash of a manifest in the run's object store that stands in for the workspace's
+            files; `None` takes them from the workspace.
 
     Raises:
         InputError: The run differs from what it was.
         StoreError: The store is locked, newer, or out of reach.
     """
+    check_run_name(run)
     with MemoryStore() if store is None else _file_store(store) as opened:
         folder = None if store is None else run_folder(store, run)
         keeps_files = folder is not None and function is None and engine is None
-        state, began = open_run(opened, task, run, settings, folder if keeps_files else None)
+        kept = folder if keeps_files else None
+        state, began = open_run(opened, task, run, settings, kept, files=files)
         hands = engine or (Calls(function) if function else _pool(folder, settings))
         place = place_of(task, folder or _nowhere(), settings)
         driver = Driver(
-            opened, run, state, place, hands, on_step=on_step, stop_requested=_request(folder)
+            opened,
+            run,
+            state,
+            place,
+            hands,
+            reflector=reflector,
+            on_step=on_step,
+            stop_requested=_request(folder),
         )
         try:
             driver.record(*began)
@@ -80,6 +97,11 @@ def refuse_agent(task: Task, settings: Settings) -> None:
     """Raise `InputError` if the agent cannot do what the task's policy asks of it."""
     kind, _, command = settings.agent.partition(":")
     policy = task.search.policy
+    if policy == STAR:
+        raise InputError(
+            f"policy: found {policy!r}, which is that of `outlay ablate`, allowed: "
+            f"{', '.join(NAMES)}"
+        )
     if kind not in ("levers", "command") or (kind == "command" and not command.strip()):
         allowed = "levers, or command: and a command line"
         raise InputError(f"agent: found {settings.agent!r}, allowed: {allowed}")
@@ -87,6 +109,12 @@ def refuse_agent(task: Task, settings: Settings) -> None:
         raise InputError(
             "agent: found 'levers' for a task without levers, allowed: [levers.NAME] tables in "
             "outlay.toml, or --agent command:…"
+        )
+    budget = task.budget
+    if kind == "levers" and budget.attempts is None and budget.seconds is None:
+        raise InputError(
+            "budget: found only tokens or usd, of which levers spend none, allowed: attempts or "
+            "time beside them"
         )
     if kind == "command" and policy not in LINEAR_ONLY:
         raise InputError(

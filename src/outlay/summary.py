@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from outlay.coordination.estimates import Interval, estimate, paired_difference
+from outlay.decision import untested
 from outlay.state import BASELINE
 from outlay.trust import self_reported
 
@@ -58,6 +59,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         direction: Which way is better.
         seed: Seed of the run.
         policy: Name of the policy.
+        untested: Nodes that may be better than the champion and were not compared with it.
         problems: What the evaluator's checks found.
         self_reported: Whether a file that the agent may edit prints the metric.
         report: Path of the report; empty if none was written.
@@ -75,6 +77,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     direction: str
     seed: int
     policy: str
+    untested: list[int]
     problems: list[str]
     self_reported: bool
     report: str = ""
@@ -97,6 +100,7 @@ def summarise(state: State, run: str, report: str = "") -> Summary:
         direction=metric.direction,
         seed=started.seed if started else 0,
         policy=state.task.search.policy,
+        untested=untested(state) if measured else [],
         problems=list(state.problems),
         self_reported=self_reported(state),
         report=report,

@@ -136,7 +136,7 @@ class Seeds:
         selection: Seeds of every attempt; its score is their mean.
         confirmation: First seed of an unbounded stream; challenger `k` (from 0) uses
             `confirmation + 12 k` to `confirmation + 12 k + 11`.
-        final: Seeds of the final paired estimate, used for nothing else.
+        final: Seeds of the final paired estimate, used for nothing else; none in an ablation.
     """
 
     selection: tuple[int, ...] = (1,)

@@ -6,10 +6,12 @@ import hashlib
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from outlay.bench.coordination import improved, published
+from outlay.bench.coordination import improved, published, tables
+from outlay.bench.coordination.landscapes import LANDSCAPES
 from outlay.bench.coordination.loop import Plan, search
 from outlay.bench.coordination.objective import Published, unit_draw
 from outlay.bench.coordination.proposers import Proposal, RuleBased
@@ -223,3 +225,20 @@ def test_a_model_proposes_in_the_full_configuration(capsys):
     assert code == 0
     assert data["rows"][0]["configuration"] == "full coordination, tiny"
     assert any("was not offered" in reason for reason in data["fallbacks"])
+
+
+def test_the_documents_hold_what_the_command_prints():
+    docs = Path(__file__).parents[2] / "docs"
+    table = "\n".join(tables.published_markdown(published.rows()))
+    assert table in (docs / "coordination" / "tables.md").read_text()
+    data = json.loads((docs / "coordination" / "results.json").read_text())
+    assert data["rows"] == tables.published_data(published.rows())["rows"]
+    landscapes = [line["landscape"] for line in data["landscapes"]]
+    assert list(dict.fromkeys(landscapes)) == [landscape.name for landscape in LANDSCAPES]
+
+
+def test_the_example_of_the_confirmation_page_runs(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "confirmation.md").read_text()
+    code = page.split("```python\n")[1].split("```")[0]
+    exec(compile(code, "docs/confirmation.md", "exec"), {})
+    assert capsys.readouterr().out == "promote\n"

@@ -91,7 +91,7 @@ def test_a_branch_leaves_working_tree_index_and_head_alone(top, capsys):
     kept = git(top, "ls-tree", "-r", "--name-only", "win/all").split()
     assert {"README", "work/outlay.toml", "work/better.py"} <= set(kept)
     message = git(top, "log", "-1", "--format=%B", "win/all")
-    assert message.startswith("real: all = on\n\n")
+    assert message.startswith("real: all=on\n\n")
     assert "--lift 0.1" in message
 
 

@@ -335,3 +335,23 @@ def test_killed_twice_a_run_with_all_kinds_has_the_same_digest(
     assert outlay(*other).returncode == 0
     with SqliteStore(other[-1]) as store:
         assert digest(store.read("switches")) == expected
+
+
+def test_the_workspaces_own_packages_are_linked_and_not_copied(
+    task: Path, outlay: Command
+) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", task / ".venv"], check=True)
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    package = task / ".venv" / "lib" / version / "site-packages" / "bonus.py"
+    package.write_text("BONUS = 3.0\n")
+    score = (task / "score.py").read_text()
+    score = score.replace("import json", "import bonus, json").replace("0.5 +", "bonus.BONUS +")
+    (task / "score.py").write_text(score)
+    edit(task, PYTHON, ".venv/bin/python")
+    done = outlay("search", task, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["baseline"]["fresh"]["mean"] == pytest.approx(3.0, abs=0.05)
+    assert outlay("diff", "baseline", "champion", "--store", task).returncode == 0
+    files = outlay("export", "--store", task, "--folder", task.parent / "out")
+    assert files.returncode == 0, files.stderr
+    assert not (task.parent / "out" / ".venv").exists()

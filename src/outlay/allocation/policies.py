@@ -180,6 +180,22 @@ class Linear:
         return Move("continue", incumbent)
 
 
+class Star:
+    """`outlay ablate`: every attempt continues from the root.
+
+    A child that was just made is executed first, and attempts in flight hold nothing up.
+    """
+
+    def move(self, tree: Tree, situation: Situation) -> Move | None:
+        """Return the next action."""
+        root = tree.root
+        if root.children and root.children[-1].status == "open":
+            return Move("execute", root.children[-1])
+        if root.status != "scored" or root.exhausted:
+            return None
+        return Move("continue", root)
+
+
 class Single:
     """One attempt, then nothing."""
 
@@ -199,6 +215,9 @@ _BUILT_IN: dict[str, Callable[[], Policy]] = {
 
 NAMES = (*_BUILT_IN, "fixed:A")
 
+STAR = "star"
+"""Name of the policy of `outlay ablate`, whose runs have it and which no search may choose."""
+
 
 def by_name(name: str) -> Policy:
     """Return the policy of that name; `fixed:3` fixes the exponent at 3.
@@ -206,6 +225,8 @@ def by_name(name: str) -> Policy:
     Further policies come from entry points of the group `outlay.policies`: a class without
     arguments that keeps the contract of `Policy`. Raises `InputError` for an unknown name.
     """
+    if name == STAR:
+        return Star()
     if name in _BUILT_IN:
         return _BUILT_IN[name]()
     kind, _, power = name.partition(":")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from outlay.agents.reflector import BUILT_IN
 from outlay.cli._progress import Progress
 from outlay.doctor import refuse_baseline
 from outlay.planfiles import PlanFiles
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
+    from outlay.agents.reflector import Reflector
     from outlay.driver import Driver
     from outlay.events import Entry
     from outlay.runs import Settings
@@ -39,7 +41,7 @@ _EXPLAINED = {
 }
 
 
-class _Signals:
+class Signals:
     """Ctrl-C once starts nothing new, twice ends the children, three times leaves."""
 
     def __init__(self, driver: Driver) -> None:
@@ -63,8 +65,8 @@ class _Signals:
 
 
 @contextmanager
-def _listening(driver: Driver) -> Iterator[_Signals]:
-    signals = _Signals(driver)
+def _listening(driver: Driver) -> Iterator[Signals]:
+    signals = Signals(driver)
     before = {
         signal.SIGINT: signal.signal(signal.SIGINT, signals.on_interrupt),
         signal.SIGTERM: signal.signal(signal.SIGTERM, signals.on_terminate),
@@ -76,36 +78,63 @@ def _listening(driver: Driver) -> Iterator[_Signals]:
             signal.signal(number, handler)
 
 
-def conduct(
-    task: Task, run: str, settings: Settings, store: Path, *, where: str, as_json: bool
-) -> int:
-    """Take the run as far as it goes, say what it came to, and return the exit code."""
-    refuse_agent(task, settings)
-    folder = run_folder(store, run)
+@contextmanager
+def driven(
+    task: Task,
+    run: str,
+    settings: Settings,
+    store: Path,
+    *,
+    reflector: Reflector = BUILT_IN,
+    files: str | None = None,
+) -> Iterator[tuple[Driver, Signals]]:
+    """Take the run as far as it goes, and yield its driver before the store is given back."""
     with (
         Progress(task, run) as progress,
-        sitting(task, run, settings, store=store, on_step=progress.step) as driver,
+        sitting(
+            task,
+            run,
+            settings,
+            store=store,
+            on_step=progress.step,
+            reflector=reflector,
+            files=files,
+        ) as driver,
     ):
-        state = driver.state
-        files = PlanFiles(folder, state, driver.store.read(run))
+        plans = PlanFiles(run_folder(store, run), driver.state, driver.store.read(run))
 
         def on_step(entries: list[Entry], state: State) -> None:
-            files.step(entries, state)
+            plans.step(entries, state)
             progress.step(entries, state)
 
         driver.on_step = on_step
         with _listening(driver) as signals:
             driver.drive()
-        report = write_report(state, driver.store.read(run), folder, run)
+        yield driver, signals
+
+
+def conduct(
+    task: Task, run: str, settings: Settings, store: Path, *, where: str, as_json: bool
+) -> int:
+    """Take the run as far as it goes, say what it came to, and return the exit code."""
+    refuse_agent(task, settings)
+    with driven(task, run, settings, store) as (driver, signals):
+        state = driver.state
+        report = write_report(state, driver.store.read(run), run_folder(store, run), run)
     summary = summarise(state, run, str(report))
     refuse_baseline(state, where)
     if as_json:
         sys.stdout.buffer.write(msgspec.json.encode(summary) + b"\n")
     else:
         sys.stdout.write(in_words(summary) + "\n")
+    return closing(signals, state, summary.reason)
+
+
+def closing(signals: Signals, state: State, reason: str) -> int:
+    """Return the exit code of a sitting, after a word on stderr if it is not 0."""
     code = signals.code or exit_code(state)
     if code in _EXPLAINED:
-        sys.stderr.write(f"outlay: {_EXPLAINED[code]}: {summary.reason}\n")
+        sys.stderr.write(f"outlay: {_EXPLAINED[code]}: {reason}\n")
     return code
 
 
@@ -129,8 +158,11 @@ def in_words(summary: Summary) -> str:
         else:
             lines.append(f"champion  {_scores(summary, summary.champion)}")
             lines.append(f"          node {summary.champion.node}: {_changed(summary)}")
-    if summary.difference is not None:
+    if summary.difference is not None and summary.champion != summary.baseline:
         lines.append(f"gain      {_interval(summary.difference)}, paired, positive is better")
+    if summary.untested:
+        named = ", ".join(map(str, summary.untested))
+        lines.append(f"untested  node {named}: may be better; a raised limit compares it first")
     if summary.self_reported:
         lines.append("caution   self-reported: a file that the agent may edit prints the metric")
     lines += [f"problem   {problem}" for problem in summary.problems]

@@ -40,6 +40,14 @@ class Quantity(click.ParamType[float]):
             self.fail(f"{value!r}: {error}", param, ctx)
 
 
+time = click.option(
+    "--time",
+    "seconds",
+    type=Quantity("T", quantities.duration),
+    help="Wall clock (90s, 2h).",
+)
+
+
 def limits(command: F) -> F:
     """Add one option for each limit of a budget."""
     for option in reversed(
@@ -49,12 +57,7 @@ def limits(command: F) -> F:
                 "--tokens", type=Quantity("N", quantities.count), help="At most N tokens (1.5M)."
             ),
             click.option("--usd", type=click.FloatRange(min=0, min_open=True), help="Dollars."),
-            click.option(
-                "--time",
-                "seconds",
-                type=Quantity("T", quantities.duration),
-                help="Wall clock (90s, 2h).",
-            ),
+            time,
         ]
     ):
         command = option(command)

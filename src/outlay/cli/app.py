@@ -15,6 +15,7 @@ COMMANDS = {
     "init": "Write a task file for a folder.",
     "doctor": "Check a task before anything is spent.",
     "search": "Search over plans under one budget.",
+    "ablate": "Find out which component does what.",
     "resume": "Go on with a run.",
     "stop": "Ask a running search to finish.",
     "runs": "List the runs of a store.",

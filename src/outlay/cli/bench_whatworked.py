@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from outlay.bench.whatworked import METHODS
 from outlay.errors import InputError, OutlayError
 
 if TYPE_CHECKING:
@@ -18,19 +19,6 @@ if TYPE_CHECKING:
     from outlay.bench.whatworked_report import Group, Interval, Row
     from outlay.surfaces.tables import Table
 
-METHODS = (
-    "d1",
-    "d2",
-    "random",
-    "gp-grid",
-    "gp-effect",
-    "code-d1",
-    "code-d2",
-    "code-gp-effect",
-    "mean",
-    "one-at-a-time",
-    "auto",
-)
 TABLES = click.option(
     "--tables",
     required=True,

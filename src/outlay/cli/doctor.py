@@ -22,7 +22,7 @@ def command(path: str, agent: str, as_json: bool, **values: object) -> int:
     """Check the task in PATH: evaluator, metric, noise, levers, files, sandbox and disk.
 
     The program is evaluated as it stands on three seeds, and on one of them twice. Exit code 0 if
-    a search can begin, 2 if something must be put right first.
+    a search can begin, 2 if the task must be put right first, 1 if the program has no score.
     """
     task = taskfile.load(path, _options.budget(dict(values)))
     findings = examine(task, Settings(agent=agent), _options.where(path))

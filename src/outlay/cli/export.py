@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,13 @@ from outlay.execution.objects import Damaged
 from outlay.planfiles import RESULTS
 from outlay.report.attempt_cards import command_lines, environment_of
 from outlay.report.evidence import evidence
-from outlay.report.programs import changed_paths, files_of, node_of, patch_between
+from outlay.report.programs import (
+    changed_paths,
+    files_of,
+    node_of,
+    patch_between,
+    prefix_in_repository,
+)
 
 if TYPE_CHECKING:
     from outlay.cli._reading import Found
@@ -95,7 +100,7 @@ def command(
 def _to_patch(found: Found, node: int, path: Path) -> Exported:
     before, after = _manifests(found, node)
     workspace = Path(found.state.task.workspace.path)
-    text = patch_between(before, after, found.objects, _prefix(workspace))
+    text = patch_between(before, after, found.objects, prefix_in_repository(workspace))
     papers = path.with_name(f"{path.stem}.{PAPERS}")
     for target in (path, papers):
         _require_free(target)
@@ -177,20 +182,6 @@ def _papers(found: Found, node: int) -> str:
 def _require_free(path: Path) -> None:
     if path.exists():
         raise InputError(f"{path}: is there already; choose another place")
-
-
-def _prefix(workspace: Path) -> str:
-    """Return where the workspace lies in its repository: `git apply` counts paths from the top."""
-    try:
-        done = subprocess.run(
-            ("git", "-C", str(workspace), "rev-parse", "--show-prefix"),
-            capture_output=True,
-            check=False,
-            text=True,
-        )
-    except FileNotFoundError:
-        return ""
-    return done.stdout.rstrip("\n") if done.returncode == 0 else ""
 
 
 def _text(result: Exported) -> str:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from outlay.ablating import is_ablation
 from outlay.cli import _options
 from outlay.cli._conduct import conduct
+from outlay.cli.ablate import carry_out
 from outlay.errors import InputError
 from outlay.runs import Settings, default_store, load_state
 from outlay.sqlite_store import SqliteStore
@@ -41,6 +43,8 @@ def command(
         raise InputError(f"run {name!r}: found no event in it, allowed: a run that has begun")
     task = replace(state.task, budget=_changed(state, _options.budget(dict(values))))
     settings = Settings(seed=started.seed, agent=started.agent, workers=workers or state.workers)
+    if is_ablation(task):
+        return carry_out(task, name, settings, path, started.files, as_json=as_json)
     return conduct(task, name, settings, path, where=f"run {name!r}", as_json=as_json)
 
 

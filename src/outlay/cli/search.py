@@ -15,7 +15,7 @@ from outlay.cli._conduct import conduct
 from outlay.cli.doctor import in_words
 from outlay.doctor import examine
 from outlay.errors import BudgetError
-from outlay.runs import Settings, default_store
+from outlay.runs import Settings, check_run_name, default_store
 from outlay.session import LINEAR_ONLY
 
 if TYPE_CHECKING:
@@ -28,7 +28,13 @@ if TYPE_CHECKING:
 @click.argument("path", default=".")
 @_options.store
 @click.option("--run", help="Name of the run; the task's name by default.")
-@click.option("--seed", default=0, show_default=True, help="Seed of every random stream.")
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Seed of every random stream.",
+)
 @click.option("--policy", help="adaptive, fixed:A, random, greedy, uct, linear or single.")
 @click.option(
     "--agent", default="levers", show_default=True, help="levers, or command: and a command line."
@@ -37,7 +43,11 @@ if TYPE_CHECKING:
     "--workers", default=1, show_default=True, type=click.IntRange(min=1), help="Attempts at once."
 )
 @_options.limits
-@click.option("--dry-run", is_flag=True, help="Check and estimate; spend nothing.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Check, evaluate the program as it stands, estimate; record nothing.",
+)
 @_options.as_json
 def command(
     path: str,
@@ -62,7 +72,8 @@ def command(
     where = _options.where(path)
     if dry_run or not (task.levers or agent != "levers"):
         return _only_look(task, settings, where, as_json=as_json)
-    name, place = run or task.name, store or default_store(folder)
+    name = task.name if run is None else check_run_name(run)
+    place = store or default_store(folder)
     return conduct(task, name, settings, place, where=where, as_json=as_json)
 
 

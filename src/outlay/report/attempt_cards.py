@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 from outlay import events
 from outlay.agents.subject import subject
 from outlay.report.blocks import Code, Fold, Table, Text
-from outlay.report.words import change, cut, duration, number, settings, standing_word
+from outlay.report.words import cut, duration, number, settings, standing_word, whole
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from outlay.events import AttemptSettled, Evaluation
-    from outlay.execution.job import Subject
     from outlay.report.blocks import Block
     from outlay.report.history import Try
     from outlay.report.view import View
     from outlay.state import State
+    from outlay.task import Task
 
 WITH_LOGS = 300
 """Attempts that are written out; of more, the best, the failed and the latest."""
@@ -56,7 +58,7 @@ def _fold(view: View, ended: Try, event: AttemptSettled) -> Fold:
     node = state.tree.nodes[state.nodes[event.attempt]]
     mark = standing_word(state, node)
     result = event.reason or event.outcome if node.score is None else number(node.score)
-    title = f"{event.attempt} · {result} · {cut(change(state, node), 80)}"
+    title = f"{event.attempt} · {result} · {cut(whole(state, node), 120)}"
     return Fold(
         title=title,
         blocks=[*_facts(view, event), *_log(view, event)],
@@ -125,21 +127,24 @@ def broken(view: View) -> list[Block]:
 
 def command_lines(state: State, number: int) -> list[str]:
     """Return how the node's program is evaluated: its environment and its command line."""
-    evaluator = state.task.evaluator
+    node = state.tree.nodes[max(number, 0)]
+    return command_of(state.task, state.configuration(node) if state.with_levers else {})
+
+
+def command_of(task: Task, config: Mapping[str, str]) -> list[str]:
+    """Return how a configuration is evaluated; an empty one leaves the program as it stands."""
+    evaluator = task.evaluator
     if evaluator.function is not None:
-        node = state.tree.nodes[max(number, 0)]
-        return [f"{evaluator.function}({settings(state.configuration(node))})"]
-    variables = [f"{k}={shlex.quote(v)}" for k, v in environment_of(state, number).items()]
-    command = shlex.join([*evaluator.command, *_subject(state, number).args])
-    return [" ".join([*variables, command.replace("'{seed}'", "{seed}")])]
+        return [f"{evaluator.function}({settings(config)})"]
+    what = subject(task.levers if config else (), config, label="", files="")
+    args, env = what.args, what.env
+    variables = [f"{name}={shlex.quote(value)}" for name, value in env.items()]
+    command = shlex.join([*evaluator.command, *args]).replace("'{seed}'", "{seed}")
+    return [" ".join([*variables, command])]
 
 
 def environment_of(state: State, number: int) -> dict[str, str]:
     """Return the environment variables that the node's options set."""
-    return dict(_subject(state, number).env)
-
-
-def _subject(state: State, number: int) -> Subject:
     levers = state.task.levers if state.with_levers else ()
     chosen = state.configuration(state.tree.nodes[max(number, 0)])
-    return subject(levers, chosen, label="", files="")
+    return dict(subject(levers, chosen, label="", files="").env)

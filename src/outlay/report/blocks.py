@@ -49,6 +49,15 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """A picture in a file beside the report, and its bytes for reports that hold all in one."""
+
+    file: str
+    png: bytes
+    alt: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fold:
     """Details under a line; `important` ones are written out where nothing can be folded."""
 
@@ -58,7 +67,7 @@ class Fold:
     important: bool = False
 
 
-Block = Text | Code | Table | Picture | Fold
+Block = Text | Code | Table | Picture | Image | Fold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from outlay.report.blocks import Card, Code, Fold, Picture, Table, Text
+from outlay.report.blocks import Card, Code, Fold, Image, Picture, Table, Text
 from outlay.report.cards import cards
-from outlay.report.words import printable, status
+from outlay.report.words import printable, spans, status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,17 +22,33 @@ def markdown(view: View) -> str:
     """Return the report of a run as Markdown."""
     state = view.state
     question = state.task.question if state.started is not None else view.run
+    return document(view.run, question, status(state), cards(view))
+
+
+def document(run: str, heading: str, line: str, content: Sequence[Card]) -> str:
+    """Return cards as Markdown; see `outlay.report.page.document`."""
     parts = [
-        f"# {plain(question)}",
-        f"Run {plain(view.run)}, {plain(status(state))}",
-        *(_card(card) for card in cards(view)),
+        f"# {rich(heading)}",
+        f"Run {plain(run)}, {plain(line)}",
+        *(_card(card) for card in content),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def plain(text: str) -> str:
     """Return the text on one line, shown by any Markdown reader as it is."""
-    return _MARKUP.sub(r"\\\1", " ".join(printable(text).split()))
+    return _escaped(" ".join(printable(text).split()))
+
+
+def rich(text: str) -> str:
+    """Return the text like `plain`, with what stands between backticks as code."""
+    pieces = spans(" ".join(printable(text).split()))
+    return "".join(f"`{piece}`" if code else _escaped(piece) for piece, code in pieces)
+
+
+def _escaped(text: str) -> str:
+    """Return the piece of a line with all markup escaped."""
+    return _MARKUP.sub(r"\\\1", text)
 
 
 def fenced(text: str) -> str:
@@ -51,15 +67,17 @@ def _blocks(blocks: Sequence[Block]) -> list[str]:
     for block in blocks:
         match block:
             case Text(text=text, tone=tone):
-                out.append(f"**{plain(text)}**" if tone in ("lead", "bad") else plain(text))
+                out.append(f"**{plain(text)}**" if tone in ("lead", "bad") else rich(text))
             case Code(text=text):
                 out.append(fenced(text))
             case Table():
                 out.append(_table(block))
+            case Image(file=file, alt=alt):
+                out.append(f"![{plain(alt)}]({file})")
             case Picture(instead=instead):
                 out += _blocks([instead])
             case Fold(title=title, important=important):
-                out.append(f"### {plain(title)}" if important else f"- {plain(title)}")
+                out.append(f"### {rich(title)}" if important else f"- {rich(title)}")
                 out += _blocks(block.blocks) if important else []
     return out
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from html import escape
 from typing import TYPE_CHECKING
 
-from outlay.report.blocks import Card, Code, Fold, Picture, Table, Text
+from outlay.report.blocks import Card, Code, Fold, Image, Picture, Table, Text
 from outlay.report.cards import cards
 from outlay.report.style import STYLE
-from outlay.report.words import printable, status
+from outlay.report.words import printable, spans, status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +22,8 @@ _HEAD = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy"
+  content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 """
@@ -31,12 +33,24 @@ def page(view: View) -> str:
     """Return the report of a run as HTML."""
     state = view.state
     question = state.task.question if state.started is not None else ""
+    return document(view.run, question, status(state), cards(view))
+
+
+def document(run: str, heading: str, line: str, content: Sequence[Card]) -> str:
+    """Return cards as HTML.
+
+    Args:
+        run: Name of the run.
+        heading: The question.
+        line: Where the run stands.
+        content: What is shown below.
+    """
     parts = [
         _HEAD,
-        f"<title>{_text(view.run)} · Outlay</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
-        f'<header><p class="run">{_text(view.run)}</p>\n<h1>{_text(question)}</h1>\n',
-        f'<p class="status">{_text(status(state))}</p></header>\n<main>\n',
-        *(_card(card) for card in cards(view)),
+        f"<title>{_text(run)} · Outlay</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
+        f'<header><p class="run">{_text(run)}</p>\n<h1>{_rich(heading)}</h1>\n',
+        f'<p class="status">{_text(line)}</p></header>\n<main>\n',
+        *(_card(card) for card in content),
         "</main>\n</body>\n</html>\n",
     ]
     return "".join(parts)
@@ -44,6 +58,13 @@ def page(view: View) -> str:
 
 def _text(text: str) -> str:
     return escape(printable(text))
+
+
+def _rich(text: str) -> str:
+    """Return the text with what stands between backticks as code."""
+    return "".join(
+        f"<code>{_text(piece)}</code>" if code else _text(piece) for piece, code in spans(text)
+    )
 
 
 def _card(card: Card) -> str:
@@ -57,15 +78,18 @@ def _blocks(blocks: Sequence[Block]) -> str:
 def _block(block: Block) -> str:
     match block:
         case Text(text=text, tone=tone):
-            return f'<p class="{_text(tone)}">{_text(text)}</p>\n'
+            return f'<p class="{_text(tone)}">{_rich(text)}</p>\n'
         case Code(text=text):
             return f"<pre>{_text(text)}</pre>\n"
         case Table():
             return _table(block)
         case Picture(svg=svg, legend=legend):
             return f'<figure><div class="scroll">{svg}</div>{_legend(legend)}</figure>\n'
+        case Image(png=png, alt=alt):
+            data = b64encode(png).decode()
+            return f'<img src="data:image/png;base64,{data}" alt="{_text(alt)}">\n'
         case Fold(title=title, mark=mark):
-            line = f'<summary><i class="dot {_text(mark)}"></i>{_text(title)}</summary>'
+            line = f'<summary><i class="dot {_text(mark)}"></i>{_rich(title)}</summary>'
             return f"<details>{line}{_blocks(block.blocks)}</details>\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from typing import TYPE_CHECKING
 
 from outlay.errors import InputError
@@ -82,6 +83,20 @@ def patch_between(before: str, after: str, objects: Path, prefix: str = "") -> s
         difference(prefix + path, _file(old, path, objects), _file(new, path, objects))
         for path in paths
     )
+
+
+def prefix_in_repository(workspace: Path) -> str:
+    """Return where the workspace lies in its repository: `git apply` counts paths from the top."""
+    try:
+        done = subprocess.run(
+            ("git", "-C", str(workspace), "rev-parse", "--show-prefix"),
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+    except FileNotFoundError:
+        return ""
+    return done.stdout.rstrip("\n") if done.returncode == 0 else ""
 
 
 def _file(manifest: snapshot.Manifest, path: str, objects: Path) -> File | None:

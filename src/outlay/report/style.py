@@ -32,6 +32,8 @@ th { color:var(--soft); font-weight:500; }
 pre { background:var(--code); border-radius:6px; padding:.6rem; margin:.5rem 0; overflow:auto;
   max-height:24rem; font:.82rem/1.4 ui-monospace,"DejaVu Sans Mono",monospace;
   unicode-bidi:isolate; }
+code { font:.88em ui-monospace,"DejaVu Sans Mono",monospace; background:var(--code);
+  border-radius:4px; padding:.05em .3em; }
 details { border-bottom:1px solid var(--line); padding:.25rem 0; }
 summary { cursor:pointer; overflow-wrap:anywhere; }
 figure { margin:.5rem 0; }
@@ -47,6 +49,7 @@ figcaption { display:flex; flex-wrap:wrap; gap:.2rem 1rem; font-size:.85rem; col
 .dot.raw,.dot.confirmed { border-radius:0; height:0; width:1.4em; vertical-align:.25em;
   border-width:0 0 2px; border-color:var(--amber); border-bottom-style:dashed; }
 .dot.confirmed { border-bottom:4px solid var(--green); }
+img { display:block; max-width:100%; margin:.6rem auto; background:#fff; border-radius:6px; }
 svg { display:block; }
 svg.rows { font-size:13px; }
 svg.chart { width:100%; max-width:44rem; height:auto; font-size:11.5px; margin:0 auto; }

@@ -278,20 +278,25 @@ def ablate(
     )
     if save is not None and Path(save).exists():
         _continue(ablation, save)
-    while ablation.remaining:
-        asked = ablation.ask()
-        if not asked:
-            break
+    _run(ablation, fn, save, clock)
+    return ablation.surface()
+
+
+def _run(
+    ablation: Ablation, fn: Program, save: str | Path | None, clock: Callable[[], float]
+) -> None:
+    """Measure until the budget is spent or nothing is left that would tell more."""
+    while ablation.remaining and (asked := ablation.ask()):
         _measure(ablation, fn, asked[0].config, clock)
         if save is not None:
             ablation.surface().save(save)
-        metric_name([taken for taken in ablation.measurements if not taken.reason], metric)
+        good = [taken for taken in ablation.measurements if not taken.reason]
+        metric_name(good, ablation.metric)
     if not ablation.measurements:
         raise BudgetError("ablate: the budget does not pay for one measurement")
     if all(taken.reason for taken in ablation.measurements):
         reasons = {taken.reason for taken in ablation.measurements}
         raise NothingUsableError(f"ablate: every measurement failed: {'; '.join(sorted(reasons))}")
-    return ablation.surface()
 
 
 def _measure(ablation: Ablation, fn: Program, config: Config, clock: Callable[[], float]) -> None:

@@ -1,0 +1,225 @@
+"""An ablation of a task is a run: a star around its baseline, led by the response surface.
+
+Every attempt measures one configuration, and the reflector asks the surface which one tells most.
+So store, ledger, limits, workers and resume are those of any run. What differs stands in the task:
+the policy, no comparisons with a champion, and no final measurement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from outlay import events
+from outlay.allocation.policies import STAR
+from outlay.errors import InputError, bad_value
+from outlay.events import Child, Reflected
+from outlay.findings import minimal
+from outlay.surfaces.beliefs import Assumptions
+from outlay.surfaces.factors import read_factors
+from outlay.surfaces.measurements import Measurement, observations
+from outlay.surfaces.proposal import propose
+from outlay.surfaces.surface import Surface, why
+from outlay.task import Budget, Search
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from outlay.allocation.tree import Node
+    from outlay.events import Entry
+    from outlay.state import State
+    from outlay.surfaces.factors import Config, Factors
+    from outlay.task import Task
+
+LEAST = 2
+"""Measurements of the smallest ablation: the baseline and one other configuration."""
+
+
+def factors_of(task: Task) -> Factors:
+    """Return the task's levers as factors; a lever with one option is fixed and none of them.
+
+    Raises:
+        InputError: If there is no lever, or there are too many configurations.
+    """
+    names = {lever.name: [option.name for option in lever.options] for lever in task.levers}
+    open_levers = {name: options for name, options in names.items() if len(options) > 1}
+    if not open_levers:
+        raise InputError(
+            f"{task.name}: found no levers, allowed: [levers.NAME] tables in outlay.toml, or "
+            "--run RUN alone for the champion of a search"
+        )
+    return read_factors(open_levers)
+
+
+def ablation_of(task: Task, measurements: int | None, seconds: float | None) -> Task:
+    """Return the task whose run is an ablation of the given one.
+
+    Args:
+        task: Its levers are the factors.
+        measurements: Limit of measurements, the baseline included; `None` keeps the task's own
+            number of attempts.
+        seconds: Limit of wall clock; `None` keeps the task's own.
+
+    Raises:
+        InputError: If there is nothing to ablate, no limit, or more than there is to measure.
+    """
+    size = factors_of(task).space.size
+    if measurements is not None and not LEAST <= measurements <= size:
+        allowed = f"{LEAST} to {size}, which is every configuration"
+        raise bad_value("ablate", "--budget", measurements, allowed)
+    budget = Budget(
+        attempts=task.budget.attempts if measurements is None else measurements - 1,
+        seconds=task.budget.seconds if seconds is None else seconds,
+    )
+    if budget == Budget():
+        raise InputError(f"--budget: found none, allowed: {LEAST} to {size}, or --time")
+    return replace(
+        task,
+        budget=budget,
+        seeds=replace(task.seeds, final=()),
+        search=Search(policy=STAR, prune_below=0.0),
+        coordination=replace(
+            task.coordination,
+            confirmation="none",
+            dead_ends=False,
+            ranking=False,
+            teams=1,
+            stagnation=0,
+        ),
+    )
+
+
+def is_ablation(task: Task) -> bool:
+    """Return whether the task is that of an ablation."""
+    return task.search.policy == STAR
+
+
+class SurfaceReflector:
+    """Proposes the configuration that leaves the effects least uncertain.
+
+    Args:
+        takes_apart: Whether the factors are the parts of a champion. The last attempt then
+            measures the smallest part of it that is predicted to keep the gain.
+    """
+
+    def __init__(self, *, takes_apart: bool = False) -> None:
+        self._takes_apart = takes_apart
+
+    def reflect(self, state: State, node: Node, asked: int) -> Reflected:
+        """Return up to `asked` configurations that are not in the tree yet."""
+        found = (self._last(state) or _most_telling(state, asked))[:asked]
+        base = state.configuration(node)
+        children = tuple(
+            _child(number, base, config, reason)
+            for number, (config, reason) in enumerate(found, len(state.tree.nodes))
+        )
+        reason = "" if len(children) == asked else "every configuration is in the tree"
+        return Reflected(node=node.id, asked=asked, children=children, reason=reason)
+
+    def _last(self, state: State) -> list[tuple[Config, str]]:
+        """Return what the last attempt is kept for, if it is time for that."""
+        if not self._takes_apart or state.budget.attempts != state.attempts + 1:
+            return []
+        found = minimal(surface_of(state))
+        if found is None or factors_of(state.task).cell(found.config) in _in_tree(state):
+            return []
+        return [(dict(found.config), "the smallest part that is predicted to keep the gain")]
+
+
+def reasons(entries: Iterable[Entry]) -> dict[int, str]:
+    """Return why attempts failed, by attempt; a lost one says nothing about its configuration."""
+    return {
+        entry.event.attempt: f"{entry.event.reason}: {entry.event.detail}"
+        for entry in entries
+        if isinstance(entry.event, events.AttemptSettled) and entry.event.outcome == "failed"
+    }
+
+
+def surface_of(state: State, why_failed: Mapping[int, str] | None = None) -> Surface:
+    """Return the response surface as the run knows it.
+
+    Args:
+        state: The run's state, its baseline measured.
+        why_failed: Reason of each failed attempt, for people.
+    """
+    task = state.task
+    return Surface(
+        factors_of(task),
+        measurements(state, why_failed or {}),
+        metric=task.metric.name,
+        direction=task.metric.direction,
+        noisy=is_noisy(state),
+        seed=state.started.seed if state.started is not None else 0,
+    )
+
+
+def is_noisy(state: State) -> bool:
+    """Return whether the baseline's values differ between seeds, or between runs of one seed."""
+    return state.repeat_differs or len(set(state.baseline_values.values())) > 1
+
+
+def measurements(state: State, why_failed: Mapping[int, str]) -> list[Measurement]:
+    """Return what each settled configuration gave: where seeds differ, one value a seed.
+
+    Configurations share the selection seeds, so that what those seeds have in common cancels in
+    effects; the baseline's other seeds count only where nothing is shared.
+    """
+    found = []
+    for node in state.tree.nodes:
+        config: Config = {**_factors(state, node)}
+        if node.status == "failed":
+            reason = why_failed.get(node.attempt, "failed")
+            found.append(Measurement(config=config, reason=reason))
+        elif node.status == "scored":
+            found += [
+                Measurement(config=config, metrics={state.task.metric.name: value})
+                for value in _values(state, node)
+            ]
+    return found
+
+
+def _values(state: State, node: Node) -> list[float]:
+    evaluator = state.task.evaluator
+    shared = evaluator.noise == "seed" and evaluator.seeded
+    if node.id == state.baseline and not shared:
+        return list(state.baseline_values.values())
+    if is_noisy(state):
+        return [state.values[node.id, seed] for seed in state.task.seeds.selection]
+    return [] if node.score is None else [node.score]
+
+
+def _most_telling(state: State, asked: int) -> list[tuple[Config, str]]:
+    factors, noisy = factors_of(state.task), is_noisy(state)
+    done = [taken for taken in measurements(state, {}) if not taken.reason]
+    rng = np.random.default_rng(state.random("surface").getrandbits(64))
+    found = propose(
+        Assumptions(space=factors.space, noisy=noisy),
+        observations(factors, done, state.task.metric.name),
+        _in_tree(state),
+        asked,
+        rng,
+    )
+    return [(factors.config(proposal.cell), why(proposal)) for proposal in found]
+
+
+def _in_tree(state: State) -> list[int]:
+    factors = factors_of(state.task)
+    return [factors.cell(_factors(state, node)) for node in state.tree.nodes]
+
+
+def _factors(state: State, node: Node) -> dict[str, str]:
+    """Return the node's option of every lever that is a factor."""
+    chosen = state.configuration(node)
+    return {lever.name: chosen[lever.name] for lever in state.task.levers if lever.options[1:]}
+
+
+def _child(number: int, base: Mapping[str, str], config: Config, reason: str) -> Child:
+    changes = {name: str(option) for name, option in config.items() if base[name] != option}
+    return Child(
+        node=number,
+        changes=changes,
+        hypothesis="What the components do depends on each other; this shows how.",
+        rationale=reason,
+    )

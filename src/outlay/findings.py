@@ -1,0 +1,377 @@
+"""What a response surface says, as plain records: effects, interactions, the best, the minimal.
+
+Pure. Effects and interactions are in units of the metric; every interval is one of 90 %.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from outlay.surfaces.factors import Config
+from outlay.surfaces.intervals import half_width
+from outlay.surfaces.measurements import failures
+from outlay.surfaces.proposal import neighbours
+from outlay.surfaces.surface import BACKGROUNDS, LISTED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from outlay.surfaces.cube import IntArray
+    from outlay.surfaces.surface import Surface
+
+KEPT = 0.9
+"""Share of the champion's gain that a smaller part must be predicted to keep."""
+
+
+class Effect(msgspec.Struct, frozen=True, kw_only=True):
+    """What an option does against its factor's default.
+
+    Attributes:
+        factor: The factor.
+        level: The option.
+        default: The default that it is compared with.
+        effect, low, high: Mean over all backgrounds of the other factors, with its interval.
+        least: Smallest conditional effect as predicted.
+        most: Largest.
+        up: Backgrounds in which it raises the metric, the interval leaving out 0.
+        down: Backgrounds in which it lowers the metric, likewise.
+    """
+
+    factor: str
+    level: str
+    default: str
+    effect: float
+    low: float
+    high: float
+    least: float
+    most: float
+    up: int
+    down: int
+
+    @property
+    def depends(self) -> bool:
+        """Whether it surely raises the metric in one background and lowers it in another."""
+        return self.up > 0 and self.down > 0
+
+
+class Conditional(msgspec.Struct, frozen=True, kw_only=True):
+    """What an option does in one background; `measured` if both ends are measured."""
+
+    factor: str
+    level: str
+    effect: float
+    low: float
+    high: float
+    measured: bool
+    background: Config
+
+
+class Interaction(msgspec.Struct, frozen=True, kw_only=True):
+    """How much more two options do together than the sum of both, over all backgrounds."""
+
+    first: str
+    first_level: str
+    second: str
+    second_level: str
+    interaction: float
+    low: float
+    high: float
+
+    @property
+    def sure(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.low > 0 or self.high < 0
+
+
+class Predicted(msgspec.Struct, frozen=True, kw_only=True):
+    """The value of a configuration; `measured` if it was measured, with or without noise."""
+
+    config: Config
+    value: float
+    low: float
+    high: float
+    measured: bool
+
+
+class Best(Predicted, frozen=True, kw_only=True):
+    """The configuration with the best predicted value, and how probably it is the best of all."""
+
+    probability: float
+
+
+class Failed(msgspec.Struct, frozen=True, kw_only=True):
+    """A configuration that gave no value, and why."""
+
+    config: Config
+    reason: str
+
+
+class Minimal(msgspec.Struct, frozen=True, kw_only=True):
+    """The smallest part of a champion that keeps its gain.
+
+    The rule: fewest components such that the predicted gain over the baseline is at least `KEPT`
+    of the champion's and its interval leaves out 0; of equally many, the best predicted.
+
+    Attributes:
+        config: Factor to option.
+        kept: Components that it holds.
+        left_out: Components that it does without.
+        gain, low, high: Predicted gain over the baseline, positive is better.
+        champion_gain, champion_low, champion_high: The same for the whole champion.
+        measured: Whether the configuration was measured.
+        certain: Whether the interval of what it keeps beyond the share leaves out less.
+    """
+
+    config: Config
+    kept: list[str]
+    left_out: list[str]
+    gain: float
+    low: float
+    high: float
+    champion_gain: float
+    champion_low: float
+    champion_high: float
+    measured: bool
+    certain: bool
+
+
+def conditional_effects(surface: Surface) -> list[Conditional]:
+    """Return every effect in every background that the surface's tables cover."""
+    factors = surface.factors
+    pairs = factors.space.effects_at(_covered(surface))
+    found = surface.readout.effects(pairs)
+    levels = factors.space.rows(pairs.high)
+    rows = []
+    for k, place in enumerate(pairs.factor.tolist()):
+        entry, background = factors.all[place], factors.config(int(pairs.low[k]))
+        del background[entry.name]
+        mean, width = float(found.mean[k]), float(found.width[k])
+        row = Conditional(
+            factor=entry.name,
+            level=str(entry.levels[levels[k, place]]),
+            effect=mean,
+            low=mean - width,
+            high=mean + width,
+            measured=bool(found.measured[k]),
+            background=background,
+        )
+        rows.append(row)
+    return rows
+
+
+def effects(surface: Surface, conditional: Sequence[Conditional]) -> list[Effect]:
+    """Return the average effect of every option, with the reach of its conditional effects."""
+    base, rows = _backgrounds(surface), []
+    for i, factor in enumerate(surface.factors.all):
+        for level in range(1, len(factor.levels)):
+            name = str(factor.levels[level])
+            parts = [
+                (sign, _set(surface, base, {i: at})) for sign, at in ((1.0, level), (-1.0, 0))
+            ]
+            mean, width = surface.readout.weighted_sum(parts)
+            here = [c for c in conditional if (c.factor, c.level) == (factor.name, name)]
+            row = Effect(
+                factor=factor.name,
+                level=name,
+                default=str(factor.levels[0]),
+                effect=mean,
+                low=mean - width,
+                high=mean + width,
+                least=min(c.effect for c in here),
+                most=max(c.effect for c in here),
+                up=sum(c.low > 0 for c in here),
+                down=sum(c.high < 0 for c in here),
+            )
+            rows.append(row)
+    return rows
+
+
+def interactions(surface: Surface) -> list[Interaction]:
+    """Return the mean second difference of every two options of two factors, largest first."""
+    base, rows = _backgrounds(surface), []
+    for i, j, a, b in _option_pairs(surface):
+        corners = ((1.0, a, b), (-1.0, a, 0), (-1.0, 0, b), (1.0, 0, 0))
+        parts = [(sign, _set(surface, base, {i: x, j: y})) for sign, x, y in corners]
+        mean, width = surface.readout.weighted_sum(parts)
+        first, second = surface.factors.all[i], surface.factors.all[j]
+        row = Interaction(
+            first=first.name,
+            first_level=str(first.levels[a]),
+            second=second.name,
+            second_level=str(second.levels[b]),
+            interaction=mean,
+            low=mean - width,
+            high=mean + width,
+        )
+        rows.append(row)
+    return sorted(rows, key=lambda row: -abs(row.interaction))
+
+
+def best(surface: Surface) -> Best:
+    """Return the configuration with the best predicted value; failed ones are left out."""
+    found = surface.best()
+    return Best(
+        config=found.config,
+        value=found.estimate.mean,
+        low=found.estimate.low,
+        high=found.estimate.high,
+        measured=found.estimate.measured,
+        probability=found.probability,
+    )
+
+
+def failed(surface: Surface) -> list[Failed]:
+    """Return the configurations that gave no value."""
+    return [
+        Failed(config=surface.factors.config(cell), reason=reason)
+        for cell, reason in failures(surface.factors, surface.measurements).items()
+    ]
+
+
+def blamed(surface: Surface) -> list[Config]:
+    """Return what all failed configurations have in common and no other measured one has.
+
+    Single options, or pairs of options if no single one explains the failures.
+    """
+    bad = [taken.config for taken in surface.measurements if taken.reason]
+    good = [taken.config for taken in surface.measurements if not taken.reason]
+    if not bad:
+        return []
+    for size in (1, 2):
+        found = [
+            dict(part)
+            for part in combinations(bad[0].items(), size)
+            if all(part_of(part, config) for config in bad)
+            and not any(part_of(part, config) for config in good)
+        ]
+        if found:
+            return found
+    return []
+
+
+def part_of(part: Sequence[tuple[str, object]], config: Config) -> bool:
+    """Return whether a configuration has all of these options."""
+    return all(config[name] == option for name, option in part)
+
+
+def minimal(surface: Surface) -> Minimal | None:
+    """Return the smallest part of the champion that keeps its gain.
+
+    The champion has every factor at its last level, and the baseline at its first. `None` if the
+    champion's own gain is not seen here: predicted at 0 or less, or with an interval that holds 0.
+    """
+    space = surface.factors.space
+    nothing, everything = space.anchors
+    whole = _gain(surface, everything)
+    if whole[0] <= whole[1]:
+        return None
+    cells = np.setdiff1d(_covered(surface), list(failures(surface.factors, surface.measurements)))
+    gains = _sign(surface) * (
+        surface.readout.cells(cells).mean - surface.readout.cells(np.array([nothing])).mean
+    )
+    sizes = (space.rows(cells) != 0).sum(axis=1)
+    for size in range(1, space.d + 1):
+        places = np.nonzero((sizes == size) & (gains >= KEPT * whole[0]))[0]
+        if len(places):
+            cell = int(cells[places[np.argmax(gains[places])]])
+            mean, width = _gain(surface, cell)
+            if mean > width:
+                return _minimal(surface, cell, (mean, width), whole)
+    return _minimal(surface, everything, whole, whole)
+
+
+def _minimal(
+    surface: Surface, cell: int, own: tuple[float, float], whole: tuple[float, float]
+) -> Minimal:
+    nothing, everything = surface.factors.space.anchors
+    config, default = surface.factors.config(cell), surface.factors.config(nothing)
+    spare, width = _contrast(surface, ((1.0, cell), (-KEPT, everything), (KEPT - 1, nothing)))
+    return Minimal(
+        config=config,
+        kept=[name for name in config if config[name] != default[name]],
+        left_out=[name for name in config if config[name] == default[name]],
+        gain=own[0],
+        low=own[0] - own[1],
+        high=own[0] + own[1],
+        champion_gain=whole[0],
+        champion_low=whole[0] - whole[1],
+        champion_high=whole[0] + whole[1],
+        measured=cell in surface.readout.exact,
+        certain=spare >= width,
+    )
+
+
+def _gain(surface: Surface, cell: int) -> tuple[float, float]:
+    return _contrast(surface, ((1.0, cell), (-1.0, surface.factors.space.anchors[0])))
+
+
+def _contrast(surface: Surface, parts: Sequence[tuple[float, int]]) -> tuple[float, float]:
+    """Return mean and half-width of a weighted sum of cells, oriented so that higher is better.
+
+    An unmeasured cell brings its share of the typical variance, as in the surface's own intervals.
+    """
+    weights: dict[int, float] = {}
+    for weight, cell in parts:
+        weights[cell] = weights.get(cell, 0.0) + weight
+    mean, width = surface.readout.weighted_sum([(w, np.array([c])) for c, w in weights.items()])
+    open_weights = [w for c, w in weights.items() if c not in surface.readout.exact]
+    added = sum(w * w for w in open_weights) * surface.readout.added.cell
+    total = float(np.hypot(width, half_width(np.zeros(1), added)[0]))
+    exact = not surface.noisy and not open_weights
+    return _sign(surface) * mean, 0.0 if exact else total
+
+
+def _sign(surface: Surface) -> float:
+    return -1.0 if surface.direction == "minimize" else 1.0
+
+
+def _covered(surface: Surface) -> IntArray:
+    """Return all cells, or in a large space those that are known and their neighbours."""
+    space = surface.factors.space
+    if space.size <= LISTED:
+        return np.arange(space.size)
+    return neighbours(space, [*surface.readout.exact, *space.anchors])
+
+
+def _backgrounds(surface: Surface) -> IntArray:
+    """Return the cells that averages run over: all, or a sample of a large space."""
+    size = surface.factors.space.size
+    if size <= 2 * BACKGROUNDS:
+        return np.arange(size)
+    return np.random.default_rng(surface.seed).integers(0, size, BACKGROUNDS)
+
+
+def _set(surface: Surface, cells: IntArray, levels: dict[int, int]) -> IntArray:
+    space = surface.factors.space
+    rows = space.rows(cells)
+    for factor, level in levels.items():
+        rows[:, factor] = level
+    return space.cells(rows)
+
+
+def _option_pairs(surface: Surface) -> Iterator[tuple[int, int, int, int]]:
+    space = surface.factors.space
+    for i, j in combinations(range(space.d), 2):
+        for a, b in product(range(1, space.levels[i]), range(1, space.levels[j])):
+            yield i, j, a, b
+
+
+def ranked(surface: Surface, count: int) -> list[Predicted]:
+    """Return the configurations with the best predictions, best first, without failed ones."""
+    cells = np.setdiff1d(_covered(surface), list(failures(surface.factors, surface.measurements)))
+    found = surface.readout.cells(cells)
+    order = np.argsort(-_sign(surface) * found.mean, kind="stable")
+    return [
+        Predicted(
+            config=surface.factors.config(int(cells[k])),
+            value=float(found.mean[k]),
+            low=float(found.mean[k] - found.width[k]),
+            high=float(found.mean[k] + found.width[k]),
+            measured=bool(found.measured[k]),
+        )
+        for k in order[:count]
+    ]

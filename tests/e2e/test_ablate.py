@@ -1,0 +1,316 @@
+"""`outlay ablate` from the shell, on real processes and a real store."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import outlay as library
+from outlay.ablating import SurfaceReflector
+from outlay.replay import verify
+from outlay.sqlite_store import SqliteStore
+from tests.e2e.conftest import OUTLAY, Command, edit
+
+SWITCHES = """\
+import json, random, sys, time
+arguments = sys.argv[1:]
+on = {name: f"--{name}" in arguments for name in "abcd"}
+random.seed(int(arguments[arguments.index("--seed") + 1]))
+if "--slow" in arguments:
+    time.sleep(0.3)
+if on["c"] and not on["a"]:
+    raise SystemExit("c needs a")
+score = 0.5 + 0.2 * on["a"] + 0.1 * on["b"] - 0.3 * (on["a"] and on["b"])
+print(json.dumps({"score": score + random.gauss(0, NOISE)}))
+"""
+
+LEVERS = "".join(f'[levers.{n}]\noptions = {{ off = "", on = "--{n}" }}\n' for n in "bcd")
+
+PROGRAM = """\
+GAIN = 0.0
+
+
+
+# one
+
+
+
+NOTE = "old"
+
+
+
+# two
+
+
+
+def score():
+    return 0.5 + GAIN
+"""
+
+BETTER = (
+    PROGRAM.replace("GAIN = 0.0", "GAIN = 0.2\nSCALE = 2")
+    .replace('"old"', '"new"')
+    .replace("0.5 + GAIN", "0.5 + GAIN * SCALE")
+)
+
+AGENT_TASK = f"""\
+[task]
+name = "agent"
+question = "Which change of the program helps?"
+editable = ["program.py"]
+[evaluate]
+command = "{sys.executable} -S evaluate.py --seed {{seed}}"
+metric = "score"
+direction = "maximize"
+[seeds]
+final = [1001, 1002, 1003]
+[budget]
+attempts = 1
+"""
+
+EVALUATE = """\
+import json, random, sys
+sys.path.insert(0, ".")
+import program
+random.seed(int(sys.argv[2]))
+print(json.dumps({"score": program.score() + random.gauss(0, 0.001)}))
+"""
+
+
+@pytest.fixture
+def switches(task: Path) -> Path:
+    """Four switches without noise: a and b cancel each other, c breaks without a, d is idle."""
+    (task / "score.py").write_text(SWITCHES.replace("NOISE", "0"))
+    with (task / "outlay.toml").open("a") as file:
+        file.write(LEVERS)
+    return task
+
+
+@pytest.fixture
+def champion(tmp_path: Path, outlay: Command) -> Path:
+    """The store of a search whose command agent made three hunks; the third needs the first."""
+    folder = tmp_path / "agent"
+    folder.mkdir()
+    for name, text in (
+        ("program.py", PROGRAM),
+        ("better.py", BETTER),
+        ("evaluate.py", EVALUATE),
+        ("outlay.toml", AGENT_TASK),
+    ):
+        (folder / name).write_text(text)
+    done = outlay("search", folder, "--agent", "command: cp better.py program.py", "--json")
+    assert json.loads(done.stdout)["champion"]["node"] == 0, done.stderr
+    return folder / ".outlay" / "store.db"
+
+
+def test_all_configurations_of_a_task_tell_everything(switches: Path, outlay: Command) -> None:
+    done = outlay("ablate", switches, "--budget", "16", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["run"], found["status"]) == ("switches-ablation", "budget")
+    assert found["measurements"] == found["configurations"] == 16
+    assert found["charges"]["total"]["attempts"] == 15
+    assert not found["noisy"]
+    assert found["best"]["config"] == {"a": "on", "b": "off", "c": "off", "d": "off"}
+    assert (found["best"]["value"], found["best"]["measured"]) == (pytest.approx(0.7), True)
+    pair = found["interactions"][0]
+    assert (pair["first"], pair["second"]) == ("a", "b")
+    assert pair["high"] < 0
+    assert {(c["factor"], c["effect"] > 0) for c in found["depends"]} == {
+        (name, sign) for name in "ab" for sign in (True, False)
+    }
+    assert len(found["failed"]) == 4
+    assert all("c needs a" in entry["reason"] for entry in found["failed"])
+    assert found["blamed"] == [{"a": "off", "c": "on"}]
+
+
+def test_the_files_stand_alone(switches: Path, outlay: Command) -> None:
+    found = json.loads(outlay("ablate", switches, "--budget", "6", "--json").stdout)
+    assert sorted(found["files"]) == sorted(
+        [
+            *("ablation.html", "ablation.md", "effects.png", "interactions.png"),
+            *("surface.json", "surface.png"),
+        ]
+    )
+    files = {name: Path(path) for name, path in found["files"].items()}
+    for name in ("effects.png", "interactions.png", "surface.png"):
+        assert files[name].read_bytes().startswith(b"\x89PNG")
+    page = files["ablation.html"].read_text()
+    assert page.count('src="data:image/png;base64,') == 3
+    assert "http" not in page.replace('http-equiv="', "")
+    surface = library.Surface.load(files["surface.json"])
+    assert len(surface.measurements) == 6
+    assert surface.predict({}).mean == pytest.approx(0.5)
+    assert sorted(p.name for p in switches.iterdir()) == [".outlay", "outlay.toml", "score.py"]
+
+
+def test_the_budget_counts_the_baseline_and_a_raised_one_goes_on(
+    switches: Path, outlay: Command
+) -> None:
+    first = json.loads(outlay("ablate", switches, "--budget", "4", "--json").stdout)
+    assert (first["measurements"], first["charges"]["total"]["attempts"]) == (4, 3)
+    again = json.loads(outlay("ablate", switches, "--budget", "4", "--json").stdout)
+    assert again == first
+    more = json.loads(outlay("ablate", switches, "--budget", "7", "--json").stdout)
+    assert (more["measurements"], more["charges"]["total"]["attempts"]) == (7, 6)
+    store = switches / ".outlay" / "store.db"
+    done = outlay("resume", "--store", store, "--attempts", "8", "--json")
+    assert json.loads(done.stdout)["measurements"] == 9
+
+
+def test_a_killed_ablation_goes_on_to_the_same_end(switches: Path, outlay: Command) -> None:
+    edit(switches, "--seed {seed}", "--seed {seed} --slow")
+    whole = json.loads(outlay("ablate", switches, "--budget", "6", "--run", "w", "--json").stdout)
+    command = [OUTLAY, "ablate", str(switches), "--budget", "6"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
+        folder = switches / ".outlay" / "runs" / "switches-ablation" / "jobs"
+        _wait_for(folder / "a2.1" / "claim")
+        os.kill(first.pid, signal.SIGKILL)
+    done = outlay("ablate", switches, "--budget", "6", "--json")
+    found = json.loads(done.stdout)
+    assert found["measurements"] == 6
+    for key in ("effects", "interactions", "best", "failed"):
+        assert found[key] == whole[key]
+    _verify(switches / ".outlay" / "store.db", "switches-ablation", takes_apart=False)
+
+
+def test_more_workers_measure_as_much(switches: Path, outlay: Command) -> None:
+    done = outlay("ablate", switches, "--budget", "16", "--workers", "3", "--json")
+    found = json.loads(done.stdout)
+    assert found["measurements"] == 16
+    assert found["blamed"] == [{"a": "off", "c": "on"}]
+
+
+def test_people_get_a_short_table(switches: Path, outlay: Command) -> None:
+    (switches / "score.py").write_text(SWITCHES.replace("NOISE", "0.005"))
+    done = outlay("ablate", switches, "--budget", "10")
+    assert done.returncode == 0, done.stderr
+    assert "10 of 16 configurations measured" in done.stdout
+    assert "effect       a=on" in done.stdout
+    assert "champion" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--budget", "1"), "--budget"),
+        (("--budget", "17"), "2 to 16"),
+        (("--run", "switches", "--budget", "x"), "--budget"),
+    ],
+)
+def test_a_budget_out_of_reach_is_refused_before_anything_is_spent(
+    switches: Path, outlay: Command, arguments: tuple[str, ...], words: str
+) -> None:
+    done = outlay("ablate", switches, *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert not (switches / ".outlay").exists()
+
+
+def test_a_task_without_levers_is_told_what_to_do(task: Path, outlay: Command) -> None:
+    text = (task / "outlay.toml").read_text()
+    (task / "outlay.toml").write_text(text[: text.index("[levers")])
+    done = outlay("ablate", task)
+    assert done.returncode == 2
+    assert "[levers.NAME]" in done.stderr
+
+
+def test_a_search_cannot_have_the_policy_of_an_ablation(task: Path, outlay: Command) -> None:
+    done = outlay("search", task, "--policy", "star")
+    assert done.returncode == 2
+    assert "outlay ablate" in done.stderr
+
+
+def test_a_champions_hunks_are_told_apart(champion: Path, outlay: Command) -> None:
+    done = outlay("ablate", "--run", "agent", "--store", champion, "--budget", "8", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["run"] == "agent-ablation"
+    assert found["origin"] == {"run": "agent", "node": 0, "by": "hunk"} | {"self_reported": False}
+    assert found["configurations"] == found["measurements"] == 8
+    needed, idle, breaks = "program.py:1", "program.py:9", "program.py:18"
+    assert {e["factor"] for e in found["effects"]} == {needed, idle, breaks}
+    assert len(found["failed"]) == 2
+    assert found["blamed"] == [{breaks: "on", needed: "off"}]
+    assert sorted(found["minimal"]["kept"]) == sorted([needed, breaks])
+    assert found["minimal"]["left_out"] == [idle]
+    assert found["minimal"]["measured"]
+    assert found["minimal"]["gain"] == pytest.approx(0.4, abs=0.05)
+    _verify(champion, "agent-ablation", takes_apart=True)
+
+
+def test_the_minimal_patch_applies_and_resuming_by_name_goes_on(
+    champion: Path, outlay: Command, tmp_path: Path
+) -> None:
+    outlay("ablate", "--run", "agent", "--store", champion, "--budget", "4")
+    done = outlay("resume", "agent-ablation", "--store", champion, "--attempts", "7", "--json")
+    patch = Path(json.loads(done.stdout)["files"]["minimal.patch"])
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / "program.py").write_text(PROGRAM)
+    subprocess.run(["git", "apply", str(patch)], cwd=copy, check=True)
+    assert (copy / "program.py").read_text() == BETTER.replace('"new"', '"old"')
+
+
+def test_a_run_that_cannot_be_taken_apart_is_named(
+    task: Path, champion: Path, outlay: Command
+) -> None:
+    done = outlay("ablate", "--run", "nobody", "--store", champion)
+    assert done.returncode == 2
+    assert "nobody" in done.stderr
+    assert "agent" in done.stderr
+    edit(task, '"--a"', '"--nothing"')
+    outlay("search", task)
+    store = task / ".outlay" / "store.db"
+    done = outlay("ablate", "--run", "switches", "--store", store)
+    assert done.returncode == 2
+    assert "no gain was confirmed" in done.stderr
+    outlay("ablate", task, "--budget", "2")
+    done = outlay("ablate", "--run", "switches-ablation", "--store", store)
+    assert done.returncode == 2
+    assert "outlay resume switches-ablation" in done.stderr
+
+
+def test_a_champions_levers_are_told_apart(switches: Path, outlay: Command) -> None:
+    (switches / "score.py").write_text(SWITCHES.replace("NOISE", "0.003"))
+    store = switches / ".outlay" / "store.db"
+    search = json.loads(outlay("search", switches, "--json").stdout)
+    changed = [k for k, v in search["champion"]["configuration"].items() if v == "on"]
+    assert "a" in changed
+    budget = str(2 ** len(changed))
+    done = outlay("ablate", "--run", "switches", "--store", store, "--budget", budget, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [e["factor"] for e in found["effects"]] == changed
+    assert found["origin"]["by"] == "lever"
+    assert found["minimal"]["kept"] == ["a"]
+    assert found["minimal_command"][0].endswith("--seed {seed} --a")
+    assert "minimal.patch" not in found["files"]
+
+
+def test_a_baseline_without_a_score_is_an_error(switches: Path, outlay: Command) -> None:
+    (switches / "score.py").write_text("raise SystemExit(3)")
+    done = outlay("ablate", switches, "--json")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    (switches / "score.py").write_text(SWITCHES.replace("NOISE", "0"))
+    assert outlay("ablate", switches, "--budget", "3").returncode == 0
+
+
+def _verify(store: Path, run: str, *, takes_apart: bool) -> None:
+    with SqliteStore(store) as opened:
+        assert verify(opened.read(run), SurfaceReflector(takes_apart=takes_apart)) == []
+
+
+def _wait_for(path: Path, seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} never came"
+        time.sleep(0.02)
