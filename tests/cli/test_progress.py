@@ -9,6 +9,7 @@ from rich.console import Console
 from outlay import events
 from outlay.cli._events import sentence
 from outlay.cli._progress import Progress
+from outlay.report.words import whole
 from outlay.state import State
 from outlay.task import Budget
 from tests.report.samples import NASTY, broken, drive, log, started, task
@@ -54,6 +55,10 @@ def test_a_comparison_is_told_once_when_it_begins():
     for said in tested:
         assert stream.getvalue().count(said + " the champion, pair 1") == 1
     assert "pair 2" not in stream.getvalue()
+    promoted = next(j for j in state.judgements if j.event.promoted)
+    named = whole(state, state.tree.nodes[promoted.node])
+    assert f"node {promoted.node} ({named}) is the new champion" in stream.getvalue()
+    assert f"attempt {promoted.attempt}, node {promoted.node}: {named}" in stream.getvalue()
 
 
 @pytest.mark.parametrize(

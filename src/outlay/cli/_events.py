@@ -122,9 +122,10 @@ def _judged(event: events.Judged, state: State) -> str:
     node = state.nodes[event.attempt]
     gain = f"gain {signed(event.estimate)} ({interval(event.low, event.high)})"
     measured = f"{gain} on {many(event.pairs, 'fresh pair')}" if event.pairs else event.reason
+    who = f"node {node} ({cut(whole(state, state.tree.nodes[node]), 120)})"
     if event.promoted:
-        return f"node {node} is the new champion: {measured}"
-    return f"node {node} is not confirmed: {measured}"
+        return f"{who} is the new champion: {measured}"
+    return f"{who} is not confirmed: {measured}"
 
 
 def champion_line(state: State) -> str:
