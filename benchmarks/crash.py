@@ -170,7 +170,7 @@ def _command_line(pid: int) -> str:
         return ""
 
 
-def campaign(kills: int, workers: int, seed: int, per_run: int = 4) -> tuple[Counter[str], int]:
+def campaign(kills: int, workers: int, seed: int, per_run: int = 8) -> tuple[Counter[str], int]:
     """Kill until `kills` kills have hit; return what ended how, and the number of bad runs."""
     dice, counts, bad = random.Random(f"{seed}/{workers}"), Counter[str](), 0
     with tempfile.TemporaryDirectory(prefix="outlay-crash-") as top:

@@ -24,7 +24,8 @@ Written by `docs/generate_commands.py` from the help texts.
 def text() -> str:
     """Return the page."""
     parts = [HEAD]
-    with click.Context(outlay, info_name="outlay", terminal_width=96, max_content_width=96) as top:
+    width = {"terminal_width": 96, "max_content_width": 96}
+    with click.Context(outlay, info_name="outlay", **width, **outlay.context_settings) as top:
         for name in COMMANDS:
             command = outlay.get_command(top, name)
             if command is not None:

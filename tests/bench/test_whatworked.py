@@ -114,6 +114,8 @@ def test_report_has_rows_groups_and_coverage(file):
     assert all(0 <= size["coverage"] <= 1 for size in found["sizes"])
     text = run("report", "--tables", file, *sources).stdout
     assert "gain over gp-effect" in text
+    every = json.loads(run("report", "--tables", file, "--source", "all", "--json").stdout)
+    assert {row["name"] for row in every["rows"]} == {table.name for table in TABLES}
 
 
 def test_transfer_learns_from_other_sources_only():

@@ -15,8 +15,9 @@ from outlay.cli.app import main
 from outlay.planfiles import RESULTS, PlanFiles
 from outlay.runs import Settings, default_store, run_folder
 from outlay.session import sitting
+from outlay.sqlite_store import SqliteStore
 from outlay.task import Budget, Search
-from tests.report.samples import drive_program, git, program_task, repository
+from tests.report.samples import drive_program, git, program_task, repository, started
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +64,7 @@ def test_a_patch_applies_on_the_users_tree(top, tmp_path, capsys):
     found = data(capsys, "export", "--patch", str(tmp_path / "out" / "win.patch"))
     assert found["changed"] == ["part.py", "score.py"]
     assert found["command"] == ["python3 score.py --seed {seed} --lift 0.1"]
-    papers = (tmp_path / "out" / "OUTLAY.md").read_text()
+    papers = (tmp_path / "out" / "win.OUTLAY.md").read_text()
     assert "--lift 0.1" in papers
     assert "beats the baseline" in papers
     assert "# Plan: real" in papers
@@ -90,7 +91,7 @@ def test_a_branch_leaves_working_tree_index_and_head_alone(top, capsys):
     kept = git(top, "ls-tree", "-r", "--name-only", "win/all").split()
     assert {"README", "work/outlay.toml", "work/better.py"} <= set(kept)
     message = git(top, "log", "-1", "--format=%B", "win/all")
-    assert message.startswith("real: all = on\n\n")
+    assert message.startswith("real: all=on\n\n")
     assert "--lift 0.1" in message
 
 
@@ -118,11 +119,50 @@ def test_a_folder_holds_the_whole_program(top, tmp_path, capsys):
 
 
 def test_nothing_is_overwritten(top, tmp_path, capsys):
-    (tmp_path / "OUTLAY.md").write_text("mine")
+    (tmp_path / "w.OUTLAY.md").write_text("mine")
     assert main(["export", "--patch", str(tmp_path / "w.patch")]) == 2
-    assert "OUTLAY.md: is there already" in capsys.readouterr().err
+    assert "w.OUTLAY.md: is there already" in capsys.readouterr().err
     assert not (tmp_path / "w.patch").exists()
-    assert (tmp_path / "OUTLAY.md").read_text() == "mine"
+    assert (tmp_path / "w.OUTLAY.md").read_text() == "mine"
+    assert main(["export", "--patch", str(tmp_path / "w2.patch")]) == 0
+
+
+def test_a_program_without_changed_files_has_no_patch(top, tmp_path, capsys):
+    target = tmp_path / "base.patch"
+    assert main(["export", "--node", "baseline", "--patch", str(target), "--json"]) == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert (found["patch"], found["environment"]) == (None, {})
+    assert found["command"] == ["python3 score.py --seed {seed}"]
+    assert not target.exists()
+    assert "no file changes, so there is no patch; the program is run as: python3" in err
+    papers = (tmp_path / "base.OUTLAY.md").read_text()
+    assert "It changes nothing" in papers
+    assert "the change is in" not in papers
+    assert "these chose it" not in papers
+
+
+def test_a_target_inside_the_workspace_is_warned_of(top, tmp_path, capsys):
+    target = top / "work" / "inside.patch"
+    assert main(["export", "--patch", str(target)]) == 0
+    for path in (target, target.with_name("inside.OUTLAY.md")):
+        path.unlink()
+    assert "the run cannot be continued while they are there" in capsys.readouterr().err
+    assert main(["export", "--patch", str(tmp_path / "out.patch")]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_stored_files_that_are_gone_are_one_line(top, tmp_path, capsys, monkeypatch):
+    copy = tmp_path / "copy"
+    shutil.copytree(top / "work", copy)
+    monkeypatch.chdir(copy)
+    shutil.rmtree(copy / ".outlay" / "runs" / "real" / "objects")
+    for asked in (["export", "--folder", "out"], ["export", "--patch", "o"], ["diff", "0", "1"]):
+        assert main(asked) == 1
+        err = capsys.readouterr().err
+        assert err.startswith("outlay: run 'real': a stored file is gone or damaged: object ")
+        assert err.count("\n") == 1
+    assert not (copy / "out").exists()
 
 
 def test_a_diff_of_files_is_a_patch_for_git(top, tmp_path, capsys):
@@ -158,7 +198,7 @@ def test_clean_keeps_what_is_needed(top, tmp_path, capsys, monkeypatch):
     (folder.parent / "gone").mkdir()
     assert main(["clean"]) == 2
     said = capsys.readouterr().err
-    assert "workspaces of finished jobs" in said
+    assert "1 workspace of a finished job\n" in said
     assert "add --yes" in said
     assert waste.exists()
     found = data(capsys, "clean", "--yes")
@@ -179,6 +219,46 @@ def test_clean_all_forgets_the_run(top, tmp_path, capsys, monkeypatch):
     assert data(capsys, "clean", "real", "--all", "--yes")["runs"] == ["real"]
     assert data(capsys, "runs") == []
     assert not (copy / ".outlay" / "runs" / "real").exists()
+
+
+@pytest.mark.parametrize("name", ["..", ".", "../../victim", "deep/name", "real/objects"])
+def test_clean_removes_nothing_outside_the_folder_of_runs(
+    top, tmp_path, capsys, monkeypatch, name
+):
+    copy = tmp_path / "copy"
+    shutil.copytree(top / "work", copy)
+    monkeypatch.chdir(copy)
+    victim = copy / "victim" / "jobs" / "a1.1" / "work"
+    victim.mkdir(parents=True)
+    deep = copy / ".outlay" / "runs" / "deep" / "name"
+    deep.mkdir(parents=True)
+    with SqliteStore(default_store(copy), "write") as store:
+        store.create(name)
+        store.append(name, [started()[0].event], at=1.0, elapsed=0.0)
+    assert main(["clean", "--yes"]) == 0
+    assert deep.exists() == (name in (".", "..", "deep/name"))
+    if name != ".":  # which is the current folder, and that has a store
+        assert main(["clean", name, "--all", "--yes"]) == 2
+    assert (copy / ".outlay" / "runs" / "real" / "objects").exists()
+    assert main(["clean", "--all", "--yes"]) == 0
+    capsys.readouterr()
+    assert data(capsys, "runs") == []
+    assert victim.exists()
+    assert (copy / "score.py").exists()
+    assert default_store(copy).exists()
+
+
+def test_clean_follows_no_link(top, tmp_path, capsys, monkeypatch):
+    copy, far = tmp_path / "copy", tmp_path / "far"
+    shutil.copytree(top / "work", copy)
+    monkeypatch.chdir(copy)
+    (far / "kept").mkdir(parents=True)
+    runs = copy / ".outlay" / "runs"
+    (runs / "link").symlink_to(far)
+    (runs / "real" / "jobs" / "a1.1" / "tmp").symlink_to(far)
+    assert main(["clean", "--yes"]) == 0
+    assert "left alone, since it lies outside" in capsys.readouterr().err
+    assert (far / "kept").exists()
 
 
 AGENT = """

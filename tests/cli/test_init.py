@@ -20,7 +20,10 @@ parser.add_argument("--seed", type=int)
 parser.add_argument("-l", "--learning-rate", type=float, default=0.1)
 parser.add_argument("--fast", action="store_true")
 parser.add_argument("--kind", choices=["a", "b c"], default="a")
+parser.add_argument("--optimizer", default="sgd")
 parser.add_argument("--out", default=None)
+parser.add_argument("--cache-dir", default="cache")
+parser.add_argument("--table", default="data/table.csv")
 print(json.dumps({"loss": 0.5, "mb": 3}))
 """
 
@@ -40,7 +43,7 @@ def test_the_file_that_init_writes_loads(tmp_path: Path) -> None:
     (tmp_path / "score.py").write_text(SCORE)
     printed = json.loads(run(str(tmp_path), "--json"))
     assert printed["file"] == str(tmp_path / "outlay.toml")
-    assert printed["levers"] == ["learning-rate", "fast", "kind"]
+    assert printed["suggested_levers"] == ["learning-rate", "fast", "kind", "optimizer"]
     task = taskfile.load(tmp_path)
     assert task.evaluator.command == ("python3", "score.py", "--seed", "{seed}")
     assert (task.metric.name, task.metric.direction) == ("loss", "minimize")
@@ -58,6 +61,7 @@ def test_its_commented_levers_load_too(tmp_path: Path) -> None:
         ["0.1", "0.2"],
         ["off", "on"],
         ["a", "b-c"],
+        ["sgd", "other"],
     ]
     assert task.levers[2].options[1].args == ("--kind", "b c")
 

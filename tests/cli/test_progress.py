@@ -3,11 +3,14 @@ from __future__ import annotations
 import io
 import time
 
+import pytest
 from rich.console import Console
 
 from outlay import events
+from outlay.cli._events import sentence
 from outlay.cli._progress import Progress
 from outlay.state import State
+from outlay.task import Budget
 from tests.report.samples import NASTY, broken, drive, log, started, task
 
 
@@ -32,9 +35,51 @@ def test_without_a_terminal_each_step_is_at_most_one_line():
     assert steps[:2] == [0, 0]
     assert sorted(set(steps[3:])) == [0, 1]
     assert text.splitlines()[0] == "six: Which switches raise the accuracy?"
-    for said in ("measuring the baseline", "attempt 1, node", "new champion", "ended, budget"):
+    for said in (
+        "measuring the baseline",
+        "attempt 1, node",
+        "new champion",
+        "ended: the budget of",
+    ):
         assert said in text
     assert "\x1b" not in text
+
+
+def test_a_comparison_is_told_once_when_it_begins():
+    stream = io.StringIO()
+    with Progress(task(4), "six", stream) as progress:
+        state, _ = drive(task(4), on_step=progress.step)
+    tested = [f"comparing attempt {j.attempt} with" for j in state.judgements if j.event.pairs]
+    assert tested
+    for said in tested:
+        assert stream.getvalue().count(said + " the champion, pair 1") == 1
+    assert "pair 2" not in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [("budget", "; raise a limit (--attempts N) or"), ("exhausted", "; choose")],
+)
+def test_a_finished_run_says_what_to_do(status, said):
+    sitting = events.SittingStarted(pid=1, host="h", workers=1)
+    entries = [*started(), *log(events.RunEnded(status=status, reason="attempts: spent"), sitting)]
+    state = State.of(entries)
+    assert sentence(sitting, state).startswith(f"this run has ended{said}")
+    assert sentence(sitting, State.of(started())) == ""
+
+
+def test_running_a_finished_run_again_says_so(tmp_path):
+    stream = io.StringIO()
+    drive(task(1), store=tmp_path / "store.db")
+    with Progress(task(1), "six", stream) as progress:
+        drive(task(1), store=tmp_path / "store.db", on_step=progress.step)
+    assert "this run has ended; raise a limit" in stream.getvalue()
+    assert "another name with --run" in stream.getvalue()
+
+
+def test_limits_are_named_as_in_the_task_file():
+    changed = events.BudgetChanged(budget=Budget(attempts=1, seconds=600.0))
+    assert sentence(changed, State.of(started())) == "limits now: 1 attempt, 10.0 min of time"
 
 
 def drawn(progress: Progress, width: int = 100) -> str:
@@ -63,7 +108,7 @@ def test_a_terminal_shows_champion_budget_tree_and_what_runs():
     assert f"champion  node {state.contest.champion}, accuracy about" in end
     assert "★" in end
     assert "more)" in end
-    assert "ended, budget" in end
+    assert "ended: the budget of" in end
     assert end.count("\n") <= 30
     assert all(len(line) <= 100 for line in end.splitlines())
 

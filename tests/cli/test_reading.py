@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ from outlay.report.programs import node_of
 from outlay.runs import default_store
 from outlay.sqlite_store import SqliteStore
 from outlay.state import State
-from tests.report.samples import drive, started, task
+from tests.report.samples import drive, flat, started, task
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +91,14 @@ def test_show_a_node_that_was_not_tried(here, capsys):
         (("show", "--node", "x"), "node: found 'x', allowed: 0 to"),
         (("show", "--node", "1", "--attempt", "1"), "allowed: one of them"),
         (("show", "other"), "RUN: found 'other', allowed: a run of"),
+        (("show", "p/q"), "RUN: found 'p/q', allowed: the name of a run, or a folder that has"),
+        (("clean", "../x"), "RUN: found '../x', allowed: the name of a run"),
+        (("report", "--out", "."), "--out: found the folder '.', allowed: a file"),
+        (("report", "--format", "md", "--json"), "--format md and --json: found both"),
+        (("report", "--out", "-", "--json"), "--out - and --json: found both"),
+        (("show", "--atempt", "1"), "; see 'outlay show --help'"),
+        (("show", "--attempt", "x"), "; see 'outlay show --help'"),
+        (("nothing",), "outlay: No such command 'nothing'; see 'outlay --help'"),
         (("diff", "0", "999"), "node: found '999'"),
         (("export",), "exactly one of"),
         (("export", "--patch", "a", "--branch", "b"), "exactly one of"),
@@ -197,3 +206,99 @@ def test_a_terminal_gets_no_control_characters(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     _reading.answer({}, "a\x1b[2J", as_json=False)
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_text_of_runs_is_printable_wherever_it_goes(here, capsys):
+    job = here / ".outlay" / "runs" / "six" / "jobs" / "a1.1"
+    job.mkdir(parents=True)
+    (job / "out.txt").write_text("red \x1b[31m\n")
+    _, out, _ = run(capsys, "show", "--attempt", "1")
+    assert "red \N{REPLACEMENT CHARACTER}[31m" in out
+    _, _, err = run(capsys, "show", "na\x1b[2Jme")
+    assert "\x1b" not in err
+
+
+def test_a_patch_keeps_its_bytes_unless_a_terminal_shows_it(monkeypatch, capsys):
+    _reading.answer({}, "", as_json=False, patch="+a\r\n")
+    assert capsys.readouterr().out == "+a\r\n"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    _reading.answer({}, "", as_json=False, patch="+\x1b[2J\n")
+    assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("content", [b"", b"no store at all" * 100])
+def test_a_file_that_is_no_store_is_exit_5(tmp_path, capsys, content):
+    (tmp_path / "store.db").write_bytes(content)
+    for command in ("runs", "show", "report", "stop"):
+        store = str(tmp_path / "store.db")
+        arguments = (store,) if command == "runs" else ("--store", store)
+        code, out, err = run(capsys, command, *arguments)
+        assert (code, out, err.count("\n")) == (5, "", 1), err
+
+
+def test_a_store_without_its_tables_is_exit_5(tmp_path, capsys):
+    connection = sqlite3.connect(tmp_path / "store.db")
+    connection.executescript("CREATE TABLE other (a); PRAGMA user_version = 1")
+    connection.close()
+    for command in ("runs", "show", "clean"):
+        code, out, err = run(capsys, command, "--store", str(tmp_path / "store.db"))
+        assert (code, out, err.count("\n")) == (5, "", 1), err
+
+
+JUDGED = '{"type":"Judged","attempt":9,"promoted":true}'
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("DELETE FROM events WHERE place % 4294967296 = 5", "event 5 is missing"),
+        ("DELETE FROM events WHERE place % 4294967296 = 1", "event 1 is missing"),
+        ("UPDATE events SET body = '{' WHERE place % 4294967296 = 4", "event "),
+        (
+            f"UPDATE events SET body = '{JUDGED}' WHERE place % 4294967296 = 4",
+            "event 4 does not fit those before it",
+        ),
+    ],
+)
+def test_a_broken_log_is_exit_5(here, capsys, damage, said):
+    with sqlite3.connect(default_store(here)) as connection:
+        connection.execute(damage)
+    connection.close()
+    for command in ("runs", "show", "report", "clean"):
+        code, out, err = run(capsys, command)
+        assert (code, out, err.count("\n")) == (5, "", 1), err
+        assert said in err
+
+
+def test_a_full_stdout_is_one_line_and_exit_1(here):
+    command = [str(Path(sys.executable).with_name("outlay")), "show"]
+    for more in ((), ("--json",)):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                [*command, *more], stdout=full, stderr=subprocess.PIPE, text=True
+            )
+        assert done.returncode == 1
+        assert done.stderr.startswith("outlay: standard output: No space left on device")
+        assert done.stderr.count("\n") == 1
+
+
+def test_any_fault_of_the_system_is_one_line(here, capsys):
+    (here / "file").write_text("")
+    code, out, err = run(capsys, "report", "--out", "file/below")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("outlay: file")
+
+
+def test_a_group_called_alone_prints_its_help(capsys):
+    code, _, err = run(capsys)
+    assert code in (0, 2)
+    assert "Commands:" in err or code == 0
+
+
+def test_a_run_without_a_gain_says_so(tmp_path, monkeypatch, capsys):
+    drive(task(3), flat, store=default_store(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert data(capsys, "runs")[0]["confirmed"] is False
+    out = run(capsys, "runs")[1]
+    assert "no gain confirmed" in out
+    assert "gain +0" not in out

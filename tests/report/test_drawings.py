@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from outlay.allocation.tree import Tree
 from outlay.events import Child
 from outlay.report import svg
-from outlay.report.contrasts import measured, modelled, undone
+from outlay.report.contrasts import Effect, measured, modelled, undone
+from outlay.report.evidence_cards import _differ
 from outlay.report.logs import log_tail
 from outlay.report.outline import outline, telling, with_ancestors
 from outlay.report.words import interval, printable
@@ -89,6 +90,32 @@ def test_bars_stay_on_the_axis(found):
     for line in root.findall("line"):
         for end in ("x1", "x2"):
             assert 0 <= float(line.attrib[end].rstrip("%")) <= 100
+
+
+@given(st.lists(st.tuples(FINITE, st.floats(0, 1e6)), min_size=1, max_size=3))
+def test_the_axis_of_bars_has_numbers(found):
+    bars = [svg.Bar("l", "n", m, m - h, m + h, "helped") for m, h in found]
+    root = ET.fromstring(svg.bars(bars))
+    numbers = [float(t.text or "") for t in root.findall("text") if t.get("class") == "tick"]
+    assert 0.0 in numbers
+    assert len(numbers) >= 2
+
+
+def test_no_verdict_rests_on_nothing():
+    effect = Effect("l", "a", "b", 1.0, 0.5, 1.5, 0)
+    assert effect.verdict == "unknown"
+    assert effect._replace(basis=1).verdict == "helped"
+    state, _ = finished(60)
+    assert all(e.basis for e in (*modelled(state), *undone(state)) if e.verdict != "unknown")
+
+
+def test_tables_that_differ_in_a_verdict_say_why():
+    first = Effect("l", "a", "b", 1.0, -0.5, 1.5, 3)
+    second = first._replace(low=0.5)
+    back = Effect("l", "b", "a", -1.0, -1.5, -0.5, 3)
+    assert _differ([first], [], [second]) == ["l=b"]
+    assert _differ([second], [back], [second]) == []
+    assert _differ([first], [back], []) == ["l=b"]
 
 
 def test_the_effects_find_the_truth_of_the_synthetic_task():

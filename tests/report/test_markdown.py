@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outlay.report import gather, markdown
-from outlay.report.markdown import fenced, plain
+from outlay.report.markdown import fenced, plain, rich
 from tests.report.samples import NASTY, finished
 
 NOWHERE = Path("/nowhere/runs/six")
@@ -33,6 +33,7 @@ def test_the_structure(text):
         "## Interrupted tries",
         "## Attempts",
         "## To run it again",
+        "## Words",
     ]
 
 
@@ -47,6 +48,18 @@ def test_every_table_has_as_many_cells_in_each_row(text):
     for table in text.split("\n\n"):
         if table.startswith("|"):
             assert len({line.count(" | ") for line in table.splitlines()}) == 1
+
+
+def test_it_speaks_of_nothing_that_only_a_picture_has(text):
+    for word in ("bar", "bars", "line", "dashed"):
+        assert f" {word} " not in text.replace("a line", "")
+
+
+def test_what_stands_between_backticks_is_code():
+    assert rich("Setting `features` to `strokes` helps_.") == (
+        r"Setting `features` to `strokes` helps\_."
+    )
+    assert rich("a `b|c` ``d`` `e\nf`") == r"a \`b\|c\` \`\`d\`\` `e f`"
 
 
 def test_a_failed_attempt_is_written_out(text):

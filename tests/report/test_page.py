@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from outlay import events
-from outlay.report import View, gather, history, page, write_report
+from outlay.report import View, gather, history, page, words, write_report
 from outlay.report import cards as all_cards
+from outlay.report.glossary import WORDS
+from outlay.report.words import whole
 from outlay.state import State
-from outlay.task import Lever, Option
+from outlay.task import Budget, Lever, Option
 from tests.report.samples import NASTY, accuracy, broken, drive, finished, flat, log, started, task
 
 NOWHERE = Path("/nowhere/runs/six")
@@ -62,7 +64,7 @@ def test_everything_a_person_asks_for_is_on_the_page(run):
     for title in all_cards.ANALYSES:
         assert title in found.text
     assert "Which switches raise the accuracy?" in found.text
-    assert "budget: attempts: spent" in found.text
+    assert "ended: the budget of 12 attempts is spent" in found.text
     assert "run seed" in found.text
     assert "failed" not in re.findall(r"This analysis failed", found.text)
     assert "This analysis failed" not in found.text
@@ -78,7 +80,6 @@ def test_the_page_loads_and_runs_nothing(run):
 def test_untrusted_text_stays_text(tmp_path):
     research = replace(
         task(3),
-        name=f"n{NASTY}",
         question=f"Why? {NASTY}",
         levers=(Lever(name=f"l{NASTY}", options=(Option(name="a"), Option(name=f"b{NASTY}"))),),
     )
@@ -123,7 +124,57 @@ def test_a_failed_baseline_is_the_finding():
 def test_no_gain_is_said_plainly():
     state, entries = drive(task(6), flat)
     assert state.contest.champion == state.baseline
-    assert "No confirmed gain. Of 6 attempts" in rendered(state, entries).text
+    found = rendered(state, entries).text
+    assert "No confirmed gain. Of 6 attempts" in found
+    assert "championnone–––" in found.replace("\n", "")
+
+
+def test_an_attempt_is_named_by_all_that_sets_it_apart(run):
+    state, entries = run
+    node = max(state.tree.nodes, key=lambda node: (node.score is not None, node.depth))
+    named = whole(state, node)
+    assert named.count("=") == node.depth > 1
+    assert f"· {named}" in rendered(state, entries).text
+
+
+def test_one_word_for_what_was_not_tried(run):
+    found = rendered(*run)
+    assert "not tried" in found.text
+    assert not re.search(r"#\d+open", found.text)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "said"),
+    [
+        ("budget", "attempts: spent", "ended: the budget of 12 attempts is spent"),
+        (
+            "budget",
+            "seconds: what is left does not cover one attempt",
+            "ended: the budget of 10.0 min of time: what is left does not cover one attempt",
+        ),
+        ("budget", "usd: spent", "ended: the budget of 3.00 USD is spent"),
+        ("budget", "tokens: spent", "ended: the budget of 1 token is spent"),
+        ("exhausted", "nothing is left to try", "ended: exhausted, nothing is left to try"),
+        ("failed", "baseline: crash", "ended: failed, baseline: crash"),
+    ],
+)
+def test_the_end_is_said_in_words(status, reason, said):
+    limits = Budget(attempts=12, seconds=600.0, usd=3.0, tokens=1)
+    state = State.of(started(task(budget=limits)))
+    state.apply(events.RunEnded(status=status, reason=reason), 1.0)
+    assert words.status(state) == said
+
+
+def test_the_limit_of_time_is_called_as_in_the_task_file():
+    found = rendered(*drive(task(2, budget=Budget(attempts=2, seconds=600.0)))).text
+    assert "time10.0 min of time" in found
+
+
+def test_every_word_is_in_the_glossary_of_the_documents(run):
+    page_of_words = (Path(__file__).parents[2] / "docs" / "glossary.md").read_text()
+    for word, meaning in WORDS:
+        assert f"| {word} | {meaning} |" in page_of_words
+        assert meaning in rendered(*run).text
 
 
 def test_an_interrupted_try_is_listed_with_its_reason():

@@ -353,3 +353,14 @@ def test_large_spaces_work_on_sampled_cells():
     assert effects["f0"] > 1.5
     assert effects["f7"] < -1
     assert len(surface.table()) < 1000
+
+
+@pytest.mark.parametrize("budget", [1, 2])
+def test_without_any_difference_seen_nothing_unmeasured_is_claimed(budget, tmp_path):
+    surface = ablate(lambda config: 1.0, NAMES, budget)
+    estimate = surface.predict({"a": True})
+    assert estimate.low == -np.inf
+    assert estimate.high == np.inf
+    assert surface.predict({}).low == surface.predict({}).high == 1.0
+    assert surface.effects().effect_high.tolist() == [np.inf] * 4
+    surface.plot("effects").savefig(tmp_path / "effects.png")

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 from outlay import events
 from outlay.allocation.policies import STAR
 from outlay.doctor import expected_cost
-from outlay.report.words import change, cut, duration, interval, many, number, settings, signed
+from outlay.report.words import (
+    change,
+    cut,
+    duration,
+    ending,
+    interval,
+    limit,
+    many,
+    number,
+    settings,
+    signed,
+    whole,
+)
 
 if TYPE_CHECKING:
     from outlay.events import AnyEvent
@@ -37,11 +49,13 @@ def sentence(event: AnyEvent, state: State) -> str:
             return _judged(event, state)
         case events.BudgetChanged(budget=budget):
             limits = {k: v for k in budget.__slots__ if (v := getattr(budget, k)) is not None}
-            return "limits now: " + ", ".join(f"{v:g} {k}" for k, v in limits.items())
+            return "limits now: " + ", ".join(limit(k, v) for k, v in limits.items())
         case events.StopRequested():
             return "asked to stop: nothing new starts"
-        case events.RunEnded(status=status, reason=reason):
-            return f"ended, {status}: {reason}"
+        case events.SittingStarted():
+            return _taken_up(state)
+        case events.RunEnded():
+            return f"ended: {ending(state, event)}"
         case _:
             return ""
 
@@ -50,20 +64,32 @@ def task_of(launch: events.AttemptLaunched | events.MeasurementLaunched, state: 
     """Return what a launch does, in a few words."""
     if isinstance(launch, events.AttemptLaunched):
         node = state.tree.nodes[launch.node]
-        return f"attempt {launch.attempt}, node {node.id}: {cut(change(state, node), 80)}"
+        return f"attempt {launch.attempt}, node {node.id}: {cut(whole(state, node), 120)}"
     if launch.purpose == "baseline":
         return "measuring the baseline"
     if launch.purpose == "final":
-        return f"final measurement, {len(launch.runs)} evaluations on fresh seeds"
-    return f"comparing attempt {launch.attempt} with the champion on fresh seeds"
+        return f"final measurement, {many(len(launch.runs), 'evaluation')} on fresh seeds"
+    challenge = state.contest.challenge
+    pair = len(challenge.pairs) + 1 if challenge is not None else 1
+    return f"comparing attempt {launch.attempt} with the champion, pair {pair}"
 
 
 def _launched(event: events.AttemptLaunched | events.MeasurementLaunched, state: State) -> str:
     # A comparison goes pair by pair; its judgement says what came of all of them.
+    challenge = state.contest.challenge
     if isinstance(event, events.MeasurementLaunched) and event.purpose == "confirmation":
-        return ""
+        first = challenge is not None and not challenge.pairs and event.trial == 1
+        return task_of(event, state) if first else ""
     again = f", try {event.trial}" if event.trial > 1 else ""
     return task_of(event, state) + again
+
+
+def _taken_up(state: State) -> str:
+    """Return what a person can do about a run that has ended; empty for one that goes on."""
+    if state.ended is None:
+        return ""
+    more = "raise a limit (--attempts N) or " if state.ended.status == "budget" else ""
+    return f"this run has ended; {more}choose another name with --run"
 
 
 def _measured(event: events.MeasurementSettled, state: State) -> str:
@@ -89,7 +115,7 @@ def _why(event: events.AttemptSettled | events.MeasurementSettled) -> str:
 def _expected(state: State) -> str:
     cost = expected_cost(state)
     time = duration(cost.seconds)
-    return f"expected: {cost.evaluations} evaluations, {time}, {cost.usd:.2f} USD"
+    return f"expected: {many(cost.evaluations, 'evaluation')}, {time}, {cost.usd:.2f} USD"
 
 
 def _judged(event: events.Judged, state: State) -> str:
@@ -126,4 +152,4 @@ def budget_line(state: State, elapsed: float) -> str:
     return " · ".join(parts)
 
 
-_UNITS = (("attempts", "attempts"), ("tokens", "tokens"), ("usd", "USD"), ("seconds", "s"))
+_UNITS = (("attempts", "attempts"), ("tokens", "tokens"), ("usd", "USD"), ("seconds", "s of time"))

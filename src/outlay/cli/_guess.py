@@ -17,6 +17,9 @@ _SMALLER = re.compile(
     re.IGNORECASE,
 )
 
+_PLACE = re.compile(r"(^|[-_ ])(out|output|path|dir|folder|file|log)([-_ ]|$)|[/.]", re.IGNORECASE)
+"""Names and values of arguments that say where something lies."""
+
 
 class Switch(NamedTuple):
     """An argument of the evaluator that may become a lever: option names and their arguments."""
@@ -91,6 +94,8 @@ def _switch(flag: str, keywords: dict[str, object]) -> Switch | None:
         others = [c for c in choices if c != default]
     elif isinstance(default, (int, float)) and not isinstance(default, bool):
         others = [default * 2 if default else 1]
+    elif isinstance(default, str) and _label(default) and not _PLACE.search(f"{name} {default}"):
+        others = ["other"]
     else:
         return None
     options = tuple((_label(o), f"{flag} {shlex.quote(str(o))}") for o in others)

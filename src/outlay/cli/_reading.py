@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import msgspec
 
-from outlay.errors import InputError
+from outlay.errors import InputError, OutlayError, StoreError
+from outlay.execution.objects import Damaged
 from outlay.report.words import printable
 from outlay.runs import STORE, default_store, run_folder
 from outlay.sqlite_store import SqliteStore
 from outlay.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from outlay.events import Entry
 
     Command = Callable[..., Any]
+
+STDOUT = "standard output"
+_RESTORE = "restore the store from a copy, or begin another run"
 
 
 class Found(NamedTuple):
@@ -67,11 +73,19 @@ def store_path(store: Path | None, name: str | None = None) -> tuple[Path, str |
     """Return the store's file and the name of the run that a user meant, `None` if left open.
 
     A name that is a task's folder stands for the store in it.
+
+    Raises:
+        InputError: The name is a path, and no folder with a store.
     """
+    is_path = name is not None and ("/" in name or name in (".", ".."))
     if store is None and name is not None:
-        is_path = "/" in name or name in (".", "..")
-        if is_path or (not default_store(".").exists() and default_store(name).exists()):
+        holds = default_store(name).exists()
+        if holds and (is_path or not default_store(".").exists()):
             return default_store(name), None
+    if is_path:
+        raise InputError(
+            f"RUN: found {name!r}, allowed: the name of a run, or a folder that has a store"
+        )
     place = Path(".") if store is None else store
     if place.is_dir():
         direct = place / STORE
@@ -98,23 +112,80 @@ def one_run(store: SqliteStore, name: str | None) -> str:
 def read_run(store: Path | None, name: str | None) -> Found:
     """Return the run with its whole log, read from its store."""
     path, wanted = store_path(store, name)
-    with SqliteStore(path) as opened:
+    with reading(path), SqliteStore(path) as opened:
         run = one_run(opened, wanted)
         entries = list(opened.read(run))
-    found = Found(path, run, State.of(entries), entries)
+        found = Found(path, run, _fold(path, run, entries), entries)
     if found.state.started is None:
         raise InputError(f"run {run!r}: it has not begun, so there is nothing to show")
     return found
 
 
-def answer(data: object, text: str, *, as_json: bool) -> None:
-    """Write the answer to stdout: the data as JSON, or the text for people."""
+def read_state(store: SqliteStore, name: str) -> State:
+    """Return the state of a run; raises `StoreError` if an event is missing or wrong."""
+    return _fold(store.path, name, store.read(name))
+
+
+def _fold(path: Path, run: str, entries: Iterable[Entry]) -> State:
+    state = State()
+    where = f"{path}: run {run!r}: event"
+    for entry in entries:
+        if entry.sequence != state.sequence + 1:
+            raise StoreError(f"{where} {state.sequence + 1} is missing; {_RESTORE}")
+        try:
+            state.apply(entry.event, entry.elapsed)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            what = f"does not fit those before it ({type(error).__name__}: {error})"
+            raise StoreError(f"{where} {entry.sequence} {what}; {_RESTORE}") from error
+    return state
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what SQLite says of a file that is no store into one line."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(f"{path}: this is no store, or a damaged one: {error}") from None
+
+
+@contextmanager
+def intact(found: Found) -> Iterator[None]:
+    """Turn a stored file of a run that is gone or damaged into one line that names it."""
+    try:
+        yield
+    except Damaged as error:
+        raise OutlayError(
+            f"run {found.name!r}: a stored file is gone or damaged: {error}"
+        ) from None
+
+
+def answer(data: object, text: str, *, as_json: bool, patch: str = "") -> None:
+    """Write the answer to stdout: the data as JSON, or the text for people.
+
+    Args:
+        data: What `--json` prints.
+        text: What a person reads, without what a terminal would obey.
+        as_json: Which of the two.
+        patch: Put after the text; `git apply` needs it byte for byte, so only a terminal gets it
+            without control characters.
+    """
     if as_json:
         body = msgspec.json.format(msgspec.json.encode(data), indent=2).decode()
-    else:
-        # A terminal obeys control characters; a file should get what there is.
-        body = printable(text) if sys.stdout.isatty() else text
-    sys.stdout.write(body.rstrip("\n") + "\n")
+        put(body + "\n")
+        return
+    body = printable(text).rstrip("\n") + "\n" if text else ""
+    put(body + (printable(patch) if sys.stdout.isatty() else patch))
+
+
+def put(text: str) -> None:
+    """Write to stdout; what goes wrong there carries its name, as for any other file."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        error.filename = STDOUT
+        raise
 
 
 def talk(text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -64,20 +65,52 @@ def outlay() -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; errors are one line on stderr."""
     try:
-        code: Any = outlay.main(arguments, standalone_mode=False)
+        code: Any = outlay.main(arguments, "outlay", standalone_mode=False)
+        sys.stdout.flush()
     except click.exceptions.Abort:
         return 130
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        return _refused(error)
     except OutlayError as error:
-        sys.stderr.write(f"outlay: {error}\n")
-        return error.exit_code
+        return _failed(str(error), error.exit_code)
     except BrokenPipeError:
+        _stdout_works()
         return 1
     except OSError as error:
-        if error.errno not in FULL_DISK:
-            raise
-        sys.stderr.write(f"outlay: {error.filename or 'disk'}: {error.strerror}; {MAKE_ROOM}\n")
-        return 1
+        works = _stdout_works()
+        place = error.filename or ("disk" if works else "standard output")
+        advice = f"; {MAKE_ROOM}" if error.errno in FULL_DISK else ""
+        return _failed(f"{place}: {error.strerror or error}{advice}", 1)
     return code if isinstance(code, int) else 0
+
+
+def _failed(message: str, code: int) -> int:
+    from outlay.report.words import printable  # slow to load, and most commands do not fail
+
+    line = " ".join(message.splitlines())
+    sys.stderr.write(f"outlay: {printable(line)}\n")
+    return code
+
+
+def _refused(error: click.ClickException) -> int:
+    """Say in one line what is wrong with a command line; a group called alone prints its help."""
+    message = error.format_message()
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None or message.startswith("Usage:"):
+        error.show()
+        return error.exit_code
+    line = " ".join(message.split()).rstrip(".")
+    return _failed(f"{line}; see '{context.command_path} --help'", error.exit_code)
+
+
+def _stdout_works() -> bool:
+    """Whether stdout takes what is left for it; if not, it goes nowhere.
+
+    The interpreter would fail on it once more at its end, and complain.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    return True

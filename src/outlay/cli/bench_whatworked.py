@@ -29,7 +29,10 @@ DIMS = click.option(
     "--dims", type=click.Choice(["4", "6"]), help="Only conditions of so many factors."
 )
 SOURCES = click.option(
-    "--source", "sources", multiple=True, help="Source to report; default: the held-out ones."
+    "--source",
+    "sources",
+    multiple=True,
+    help="Source to report, or `all`; default: those that no constant was chosen on.",
 )
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 
@@ -86,12 +89,11 @@ def controls(tables: Path, method: str, budget: int, dims: str | None, as_json: 
 @AS_JSON
 def report(tables: Path, sources: tuple[str, ...], transfer: bool, as_json: bool) -> None:
     """Compare the default with GP-E and one-at-a-time, with intervals and coverage."""
-    from outlay.bench.whatworked_report import REPORTED, groups, report_rows
+    from outlay.bench.whatworked_report import groups, report_rows
     from outlay.surfaces.tables import load_tables
 
-    rows = report_rows(load_tables(tables), sources or REPORTED, transfer=transfer)
-    if not rows:
-        raise InputError(f"{tables}: found none of the sources to report; name some with --source")
+    wanted = {table.source for table in _reported(tables, sources)}
+    rows = report_rows(load_tables(tables), wanted, transfer=transfer)
     if as_json:
         content = {
             "transfer": transfer,
@@ -181,7 +183,9 @@ def _reported(path: Path, sources: Sequence[str]) -> list[Table]:
     from outlay.bench.whatworked_report import REPORTED
     from outlay.surfaces.tables import load_tables
 
-    wanted = [table for table in load_tables(path) if table.source in (sources or REPORTED)]
+    everything = load_tables(path)
+    named = {table.source for table in everything} if "all" in sources else sources or REPORTED
+    wanted = [table for table in everything if table.source in named]
     if not wanted:
         raise InputError(f"{path}: found none of the sources to report; name some with --source")
     return wanted
@@ -195,7 +199,8 @@ def _print_report(rows: Sequence[Row], found: Sequence[Group]) -> None:
         f"{'condition':24}{'budget':>7}" + "".join(f"{m:>15}" for m in methods) + "  inside"
     )
     for row in rows:
-        loses = "  behind" if row.recovery["auto"] < row.recovery["gp-effect"] else ""
+        ahead = [rival for rival in RIVALS if row.recovery[rival] > row.recovery["auto"]]
+        loses = f"  behind {', '.join(ahead)}" if ahead else ""
         values = "".join(f"{row.recovery[m]:15.3f}" for m in methods)
         click.echo(f"{row.name:24}{row.budget:7}{values}{row.covered:5}/{row.unmeasured}{loses}")
     for group in found:

@@ -10,31 +10,55 @@ from typing import TYPE_CHECKING
 
 import click
 
-from outlay.cli._reading import answer, common_options, one_run, store_path, talk
+from outlay.cli._reading import (
+    answer,
+    common_options,
+    one_run,
+    read_state,
+    reading,
+    store_path,
+    talk,
+)
 from outlay.errors import InputError, OutlayError, StoreError
 from outlay.execution import folder as jobs
 from outlay.execution import snapshot
 from outlay.execution.objects import Damaged
 from outlay.jobs import job_id
-from outlay.runs import load_state, run_folder
+from outlay.runs import run_folder
 from outlay.sqlite_store import SqliteStore
 
 if TYPE_CHECKING:
     from outlay.state import State
 
 _LEFTOVERS = ("work", "tmp", "exchange")
+SINGULAR = {
+    "workspaces of finished jobs": "workspace of a finished job",
+    "stored files that no node needs": "stored file that no node needs",
+    "whole runs": "whole run",
+    "folders of unknown runs": "folder of an unknown run",
+}
 
 
 @dataclass(slots=True, kw_only=True)
 class Waste:
-    """What can go: paths by what they are, and the runs that are forgotten with them."""
+    """What can go: paths by what they are, and the runs that are forgotten with them.
 
+    Attributes:
+        place: The store's own folder of runs; nothing outside it is ever added.
+        paths: Paths by kind.
+        runs: Names of runs.
+    """
+
+    place: Path
     paths: dict[str, list[Path]] = field(default_factory=dict)
     runs: list[str] = field(default_factory=list)
 
     def add(self, kind: str, path: Path) -> None:
-        """Add one path."""
-        self.paths.setdefault(kind, []).append(path)
+        """Add one path; one that leads out of the folder of runs, by name or link, stays."""
+        if self.place in path.resolve().parents:
+            self.paths.setdefault(kind, []).append(path)
+        else:
+            talk(f"{path}: left alone, since it lies outside {self.place}")
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of each kind."""
@@ -55,11 +79,12 @@ def command(run: str | None, whole: bool, yes: bool, store: Path | None, as_json
     path, name = store_path(store, run)
     if not path.exists():
         raise StoreError(f"{path}: there is no store here; nothing to clean")
-    with SqliteStore(path, "write") as opened:
-        names = [one_run(opened, name)] if name else [found.name for found in opened.runs()]
-        waste = _whole_runs(path, names) if whole else _waste(opened, path, names)
+    with reading(path), SqliteStore(path, "write") as opened:
+        known = [found.name for found in opened.runs()]
+        names = [one_run(opened, name)] if name else known
+        waste = _whole_runs(path, names, known) if whole else _waste(opened, path, names)
         if name is None:
-            _add_unknown(waste, path, [found.name for found in opened.runs()])
+            _add_unknown(waste, path, known)
         sizes = waste.sizes()
         removed = bool(waste.paths or waste.runs) and _agreed(waste, sizes, yes=yes)
         if removed:
@@ -69,14 +94,27 @@ def command(run: str | None, whole: bool, yes: bool, store: Path | None, as_json
     answer(data, f"removed {_shown(total)}" if removed else "removed nothing", as_json=as_json)
 
 
-def _whole_runs(store: Path, names: list[str]) -> Waste:
-    waste = Waste(runs=names)
+def _whole_runs(store: Path, names: list[str], known: list[str]) -> Waste:
+    waste = Waste(place=_place(store), runs=names)
+    others = [run_folder(store, name).resolve() for name in known if name not in names]
     for name in names:
         folder = run_folder(store, name)
         _refuse_live(folder, name)
-        if folder.exists():
+        inside = [other for other in others if _overlap(folder.resolve(), other)]
+        if inside:
+            talk(f"{folder}: left alone, since another run has files in {inside[0]}")
+        elif folder.exists():
             waste.add("whole runs", folder)
     return waste
+
+
+def _place(store: Path) -> Path:
+    """Return the folder that holds the runs' folders, every link in its path resolved."""
+    return (store.resolve().parent / "runs").resolve()
+
+
+def _overlap(first: Path, second: Path) -> bool:
+    return first == second or first in second.parents or second in first.parents
 
 
 def _refuse_live(folder: Path, name: str) -> None:
@@ -91,9 +129,9 @@ def _refuse_live(folder: Path, name: str) -> None:
 
 
 def _waste(store: SqliteStore, path: Path, names: list[str]) -> Waste:
-    waste = Waste()
+    waste = Waste(place=_place(path))
     for name in names:
-        state, folder = load_state(store, name), run_folder(path, name)
+        state, folder = read_state(store, name), run_folder(path, name)
         open_jobs = {job_id(work.launch) for work in state.works.values()}
         for job in _jobs(folder):
             if job.name not in open_jobs:
@@ -125,10 +163,11 @@ def _unused_objects(state: State, objects: Path) -> list[Path]:
 
 
 def _add_unknown(waste: Waste, store: Path, names: list[str]) -> None:
-    """Add folders of runs that the store does not know."""
-    place = run_folder(store, "x").parent
+    """Add folders that belong to no run of the store, and hold none of one."""
+    place = _place(store)
+    known = [run_folder(store, name).resolve() for name in names]
     for folder in sorted(place.iterdir()) if place.is_dir() else []:
-        if folder.is_dir() and folder.name not in names:
+        if folder.is_dir() and not any(_overlap(folder.resolve(), own) for own in known):
             _refuse_live(folder, folder.name)
             waste.add("folders of unknown runs", folder)
 
@@ -141,7 +180,8 @@ def _jobs(folder: Path) -> list[Path]:
 def _agreed(waste: Waste, sizes: dict[str, int], *, yes: bool) -> bool:
     """Say what would go and how much, and return whether that is wanted."""
     for kind, size in sizes.items():
-        talk(f"{_shown(size):>10}  {len(waste.paths[kind])} {kind}")
+        count = len(waste.paths[kind])
+        talk(f"{_shown(size):>10}  {count} {kind if count != 1 else SINGULAR[kind]}")
     if waste.runs:
         talk(f"forgotten for good: {', '.join(waste.runs)}")
     if yes:

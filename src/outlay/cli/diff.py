@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from outlay.cli._reading import Found, answer, common_options, read_run
+from outlay.cli._reading import Found, answer, common_options, intact, read_run
 from outlay.errors import InputError
 from outlay.report.programs import files_of, node_of, patch_between
 from outlay.report.words import node_name
@@ -41,9 +41,8 @@ def command(first: str, second: str, run: str | None, store: Path | None, as_jso
     names = " and ".join(node_name(found.state, node) for node in nodes)
     lines = [f"# {lever}: {before} → {after}" for lever, before, after in settings]
     lines += [f"# files: {missing}"] if missing else []
-    lines += [patch] if patch else []
-    text = "\n".join(lines) or f"# no difference between {names}"
-    answer(data, text, as_json=as_json)
+    text = "\n".join(lines) or ("" if patch else f"# no difference between {names}")
+    answer(data, text, as_json=as_json, patch=patch)
 
 
 def _settings(found: Found, nodes: tuple[int, int]) -> list[tuple[str, str, str]]:
@@ -60,4 +59,5 @@ def _patch(found: Found, nodes: tuple[int, int]) -> tuple[str, str]:
         before, after = (files_of(found.state, node) for node in nodes)
     except InputError as error:
         return "", str(error)
-    return patch_between(before, after, found.objects), ""
+    with intact(found):
+        return patch_between(before, after, found.objects), ""

@@ -10,12 +10,13 @@ import click
 import msgspec
 
 from outlay.cli._branch import Repository, make_branch
-from outlay.cli._reading import answer, common_options, read_run
+from outlay.cli._reading import answer, common_options, intact, read_run, talk
 from outlay.errors import InputError
 from outlay.execution import snapshot
 from outlay.execution.folder import write_whole
+from outlay.execution.objects import Damaged
 from outlay.planfiles import RESULTS
-from outlay.report.attempt_cards import command_lines
+from outlay.report.attempt_cards import command_lines, environment_of
 from outlay.report.evidence import evidence
 from outlay.report.programs import (
     changed_paths,
@@ -32,13 +33,27 @@ PAPERS = "OUTLAY.md"
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """What was handed back: changed paths, files written, and how to evaluate the program."""
+    """What was handed back.
+
+    Attributes:
+        run: Name of the run.
+        node: The node.
+        changed: Paths of the files that differ from the start's.
+        wrote: Files and folders that were written.
+        patch: The patch; null where none was asked for, or no file changes.
+        command: How the program is evaluated, as a shell would take it.
+        environment: The variables that the node's levers set, which `command` begins with.
+        branch: Name of the branch, if one was made.
+        commit: Its commit.
+    """
 
     run: str
     node: int
     changed: list[str]
     wrote: list[str]
     command: list[str]
+    environment: dict[str, str]
+    patch: str | None = None
     branch: str = ""
     commit: str = ""
 
@@ -62,7 +77,8 @@ def command(
     """Hand a node's program back, with its plan and its evidence.
 
     Exactly one of --patch, --branch and --folder. The plan and the evidence are written to
-    OUTLAY.md beside the patch or into the folder, or into the message of the branch's commit.
+    NAME.OUTLAY.md beside the patch NAME, to OUTLAY.md in the folder, or into the message of the
+    branch's commit. A program that changes no file has no patch: its command line is printed.
     """
     if sum(target is not None for target in (patch, branch, folder)) != 1:
         raise InputError(
@@ -70,12 +86,14 @@ def command(
         )
     found = read_run(store, run)
     chosen = node_of(found.state, node)
-    if patch is not None:
-        result = _to_patch(found, chosen, patch)
-    elif folder is not None:
-        result = _to_folder(found, chosen, folder)
-    else:
-        result = _to_branch(found, chosen, branch or "")
+    with intact(found):
+        if patch is not None:
+            result = _to_patch(found, chosen, patch)
+        elif folder is not None:
+            result = _to_folder(found, chosen, folder)
+        else:
+            result = _to_branch(found, chosen, branch or "")
+    _warn_of_workspace(found, result)
     answer(result, _text(result), as_json=as_json)
 
 
@@ -83,19 +101,28 @@ def _to_patch(found: Found, node: int, path: Path) -> Exported:
     before, after = _manifests(found, node)
     workspace = Path(found.state.task.workspace.path)
     text = patch_between(before, after, found.objects, prefix_in_repository(workspace))
-    papers = path.with_name(PAPERS)
+    papers = path.with_name(f"{path.stem}.{PAPERS}")
     for target in (path, papers):
         _require_free(target)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, text)
-    return _finish(found, node, [path], papers)
+    if text:
+        write_whole(path, text)
+        return _finish(found, node, [path], papers, patch=str(path))
+    result = _finish(found, node, [], papers)
+    talk(f"no file changes, so there is no patch; the program is run as: {result.command[0]}")
+    return result
 
 
 def _to_folder(found: Found, node: int, folder: Path) -> Exported:
     _, after = _manifests(found, node)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"--folder: {folder} is not empty; choose another")
-    snapshot.lay(after, found.objects, folder)
+    try:
+        snapshot.lay(after, found.objects, folder)
+    except Damaged:
+        if folder.exists():
+            snapshot.remove_tree(folder)
+        raise
     return _finish(found, node, [folder], folder / PAPERS)
 
 
@@ -104,31 +131,43 @@ def _to_branch(found: Found, node: int, branch: str) -> Exported:
     before, after = _manifests(found, node)
     message = _papers(found, node).removeprefix("# ")
     commit = make_branch(repository, branch, (before, after), found.objects, message)
-    return _result(found, node, [], branch=branch, commit=commit)
+    return msgspec.structs.replace(_result(found, node, []), branch=branch, commit=commit)
 
 
-def _finish(found: Found, node: int, wrote: list[Path], papers: Path) -> Exported:
+def _finish(
+    found: Found, node: int, wrote: list[Path], papers: Path, *, patch: str | None = None
+) -> Exported:
     write_whole(papers, _papers(found, node))
     wrote = [*wrote, papers]
-    results, copy = found.folder / RESULTS, papers.with_name(RESULTS)
+    results = found.folder / RESULTS
+    copy = papers.with_name(papers.name.removesuffix(PAPERS) + RESULTS)
     if results.exists() and not copy.exists():
         shutil.copyfile(results, copy)
         wrote.append(copy)
-    return _result(found, node, wrote)
+    return msgspec.structs.replace(_result(found, node, wrote), patch=patch)
 
 
-def _result(
-    found: Found, node: int, wrote: list[Path], *, branch: str = "", commit: str = ""
-) -> Exported:
+def _result(found: Found, node: int, wrote: list[Path]) -> Exported:
     return Exported(
         run=found.name,
         node=node,
         changed=changed_paths(*_manifests(found, node), found.objects),
         wrote=[str(path) for path in wrote],
         command=command_lines(found.state, node),
-        branch=branch,
-        commit=commit,
+        environment=environment_of(found.state, node),
     )
+
+
+def _warn_of_workspace(found: Found, result: Exported) -> None:
+    """Say which of the written files make the workspace another one than the run began with."""
+    workspace = Path(found.state.task.workspace.path).resolve()
+    inside = [path for path in result.wrote if Path(path).resolve().is_relative_to(workspace)]
+    if inside:
+        them = "it is" if len(inside) == 1 else "they are"
+        talk(
+            f"{', '.join(inside)}: inside the task's workspace; unless git ignores what is there, "
+            f"the run cannot be continued while {them} there"
+        )
 
 
 def _manifests(found: Found, node: int) -> tuple[str, str]:

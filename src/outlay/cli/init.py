@@ -111,7 +111,7 @@ def _lever(switch: _guess.Switch) -> str:
 
 def _report(file: Path, levers: list[str], as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps({"file": str(file), "levers": levers}))
+        click.echo(json.dumps({"file": str(file), "suggested_levers": levers}))
         return
     click.echo(f"Wrote {file}.", err=True)
     click.echo(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from outlay.cli._reading import answer, common_options, read_run
+from outlay.cli._reading import answer, common_options, put, read_run
+from outlay.errors import InputError
 from outlay.execution.folder import write_whole
 from outlay.report import gather, markdown, page
 
@@ -26,10 +26,15 @@ def command(
 
     RUN may be left out where the store has one run; a task's folder stands for its only run.
     """
+    if as_json and (kind == "md" or out == "-"):
+        other = "--format md" if kind == "md" else "--out -"
+        raise InputError(f"{other} and --json: found both, allowed: one of them")
+    if out is not None and out != "-" and Path(out).is_dir():
+        raise InputError(f"--out: found the folder {out!r}, allowed: a file to write, or -")
     found = read_run(store, run)
     text = _WRITERS[kind](gather(found.state, found.entries, found.folder, found.name))
     if out == "-":
-        sys.stdout.write(text)
+        put(text)
         return
     path = Path(out) if out is not None else found.folder / f"report.{kind}"
     path.parent.mkdir(parents=True, exist_ok=True)

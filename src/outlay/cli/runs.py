@@ -8,20 +8,23 @@ from pathlib import Path
 import click
 import msgspec
 
-from outlay.cli._reading import answer, common_options, store_path
-from outlay.report.words import interval, signed
-from outlay.runs import load_state
+from outlay.cli._reading import answer, common_options, read_state, reading, store_path
+from outlay.report.words import interval, many, signed
 from outlay.sqlite_store import SqliteStore
 from outlay.summary import Estimate, summarise
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of the list; `difference` is as in the summary."""
+    """One run of the list; `champion` and `difference` are as in the summary.
+
+    `confirmed` says whether the champion is another program than the baseline.
+    """
 
     run: str
     status: str
     attempts: int
     champion: int | str | None
+    confirmed: bool
     difference: Estimate | None
     events: int
     last_written: float
@@ -37,9 +40,9 @@ def command(directory: str | None, store: Path | None, as_json: bool) -> None:
     """
     path, _ = store_path(Path(directory) if directory and store is None else store)
     lines = []
-    with SqliteStore(path) as opened:
+    with reading(path), SqliteStore(path) as opened:
         for run in opened.runs():
-            state = load_state(opened, run.name)
+            state = read_state(opened, run.name)
             if state.started is not None:
                 found = summarise(state, run.name)
                 lines.append(
@@ -48,6 +51,7 @@ def command(directory: str | None, store: Path | None, as_json: bool) -> None:
                         status=found.status,
                         attempts=found.attempts,
                         champion=found.champion.node if found.champion else None,
+                        confirmed=state.contest.champion != state.baseline,
                         difference=found.difference,
                         events=run.events,
                         last_written=run.last_written,
@@ -59,7 +63,15 @@ def command(directory: str | None, store: Path | None, as_json: bool) -> None:
 
 def _text(line: Line) -> str:
     at = datetime.fromtimestamp(line.last_written, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+    attempts = many(line.attempts, "attempt")
+    return f"{line.run:20} {line.status:12} {attempts:>14}  {at}  {_outcome(line)}"
+
+
+def _outcome(line: Line) -> str:
+    if line.champion is None:
+        return "no baseline"
+    if not line.confirmed:
+        return "no gain confirmed"
     found = line.difference
     gain = f"gain {signed(found.mean)} ({interval(found.low, found.high)})" if found else ""
-    champion = f"champion {line.champion}" if line.champion is not None else "no baseline"
-    return f"{line.run:20} {line.status:12} {line.attempts:>5} attempts  {at}  {champion}  {gain}"
+    return f"champion {line.champion}  {gain}".rstrip()

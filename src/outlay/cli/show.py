@@ -17,6 +17,7 @@ from outlay.report.outline import telling
 from outlay.report.programs import node_of
 from outlay.report.tree_cards import text_tree, tree_lines
 from outlay.report.words import (
+    STATUS,
     duration,
     finding,
     interval,
@@ -171,7 +172,7 @@ def node_view(found: Found, number: int) -> NodeView:
 
 def _node_text(state: State, view: NodeView) -> str:
     attempt = f", attempt {view.attempt}" if view.attempt else ""
-    lines = [f"node {view.node}{attempt}: {view.status}"]
+    lines = [f"node {view.node}{attempt}: {STATUS.get(view.status, view.status)}"]
     if view.score is not None:
         lines.append(f"{state.task.metric.name} {number(view.score)} on the selection seeds")
     if view.configuration:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from outlay import events
 from outlay.agents.subject import subject
 from outlay.report.blocks import Code, Fold, Table, Text
-from outlay.report.words import change, cut, duration, number, settings, standing_word
+from outlay.report.words import cut, duration, number, settings, standing_word, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +58,7 @@ def _fold(view: View, ended: Try, event: AttemptSettled) -> Fold:
     node = state.tree.nodes[state.nodes[event.attempt]]
     mark = standing_word(state, node)
     result = event.reason or event.outcome if node.score is None else number(node.score)
-    title = f"{event.attempt} · {result} · {cut(change(state, node), 80)}"
+    title = f"{event.attempt} · {result} · {cut(whole(state, node), 120)}"
     return Fold(
         title=title,
         blocks=[*_facts(view, event), *_log(view, event)],
@@ -141,3 +141,10 @@ def command_of(task: Task, config: Mapping[str, str]) -> list[str]:
     variables = [f"{name}={shlex.quote(value)}" for name, value in env.items()]
     command = shlex.join([*evaluator.command, *args]).replace("'{seed}'", "{seed}")
     return [" ".join([*variables, command])]
+
+
+def environment_of(state: State, number: int) -> dict[str, str]:
+    """Return the environment variables that the node's options set."""
+    levers = state.task.levers if state.with_levers else ()
+    chosen = state.configuration(state.tree.nodes[max(number, 0)])
+    return dict(subject(levers, chosen, label="", files="").env)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from outlay.report import attempt_cards, evidence_cards, tree_cards
 from outlay.report.blocks import Card, Code, Table, Text
-from outlay.report.words import duration, finding, interval, number
+from outlay.report.glossary import WORDS
+from outlay.report.words import duration, finding, interval, limit, number
 from outlay.summary import charges, standing
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def found(view: View) -> list[Block]:
     for who, node in (("champion", state.contest.champion), ("baseline", state.baseline)):
         scores = standing(state, node)
         rows.append((who, str(scores.node), number(scores.selected), *_fresh(scores.fresh)))
+    if state.contest.champion == state.baseline:
+        rows[0] = ("champion", "none", "–", "–", "–")
     head = ("", "node", "selection seeds", "fresh seeds", "95 % interval")
     blocks.append(Table(head=head, rows=rows, numeric=frozenset({2, 3})))
     return blocks
@@ -94,9 +97,9 @@ def budget(view: View) -> list[Block]:
         )
     left = state.ledger.remaining(state.budget, state.elapsed)
     limits = [
-        (name, number(limit), number(getattr(left, name)))
-        for name in ("attempts", "tokens", "usd", "seconds")
-        if (limit := getattr(state.budget, name)) is not None
+        (name, limit(key, allowed), limit(key, max(getattr(left, key), 0.0)))
+        for key, name in LIMITS
+        if (allowed := getattr(state.budget, key)) is not None
     ]
     head = ("kind", "attempts", "work", "tokens", "USD")
     return [
@@ -104,6 +107,11 @@ def budget(view: View) -> list[Block]:
         Table(head=("limit", "allowed", "left"), rows=limits, numeric=frozenset({1, 2})),
         Text(text=f"Drivers were alive for {duration(state.elapsed)}: the clock of the run."),
     ]
+
+
+def glossary(view: View) -> list[Block]:
+    """Return the words of the other cards, one line each."""
+    return [Table(head=("word", "what it means"), rows=WORDS)]
 
 
 def again(view: View) -> list[Block]:
@@ -129,6 +137,10 @@ def again(view: View) -> list[Block]:
     return [Table(head=("what", "value"), rows=rows)]
 
 
+LIMITS = (("attempts", "attempts"), ("tokens", "tokens"), ("usd", "usd"), ("seconds", "time"))
+"""Limits of a budget, as fields and as keys of the task file."""
+
+
 def _rule(view: View) -> str:
     rule = view.state.task.coordination
     rate = f", {100 * rule.error_rate:g} % for any false promotion in the run"
@@ -147,4 +159,5 @@ ANALYSES: dict[str, Analysis] = {
     "Interrupted tries": attempt_cards.broken,
     "Attempts": attempt_cards.attempts,
     "To run it again": again,
+    "Words": glossary,
 }

@@ -23,7 +23,8 @@ class Effect(NamedTuple):
         mean: Estimate.
         low: Lower end of the 95 % interval.
         high: Upper end.
-        basis: What it rests on: attempts of this change alone, or pairs of evaluations.
+        basis: What it rests on: attempts that set this lever alone to one of the two options, or
+            pairs of evaluations.
     """
 
     lever: str
@@ -36,7 +37,9 @@ class Effect(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """`helped`, `hurt`, or `unknown` where the interval holds 0."""
+        """`helped`, `hurt`, or `unknown` where the interval holds 0 or rests on nothing."""
+        if not self.basis:
+            return "unknown"
         return "helped" if self.low > 0 else "hurt" if self.high < 0 else "unknown"
 
 
@@ -74,7 +77,7 @@ def _modelled(state: State, base: dict[str, str], moves: list[tuple[str, str]]) 
 
 def _effect(state: State, lever: str, before: str, option: str, found: Estimate) -> Effect:
     half = t_upper(0.025, found.df) * found.scale
-    tried = state.effects.direction(lever, option).tried
+    tried = sum(state.effects.direction(lever, name).tried for name in (before, option))
     return Effect(lever, before, option, found.mean, found.mean - half, found.mean + half, tried)
 
 

@@ -38,7 +38,7 @@ def evidence(state: State, node: int, run: str, *, changes_files: bool) -> str:
         changes_files: Whether the node's files differ from the start's.
     """
     commands = "\n".join(command_lines(state, node))
-    how = "Besides the changed files, evaluate it with" if changes_files else _NO_FILES
+    how = _how(state, node, changes_files=changes_files)
     parts = [
         f"# {plain(_headline(state, node))}",
         f"Node {node} of run {plain(run)}. Question: {plain(state.task.question)}",
@@ -49,14 +49,21 @@ def evidence(state: State, node: int, run: str, *, changes_files: bool) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-_NO_FILES = "It changes no file; the change is in the command line and its environment"
+def _how(state: State, node: int, *, changes_files: bool) -> str:
+    if changes_files:
+        return "Besides the changed files, evaluate it with"
+    if off_baseline(state, node):
+        return "It changes no file; the change is in the command line and its environment"
+    return "It changes nothing: it is the program as it stands, evaluated with"
 
 
 def _scores(state: State, node: int) -> str:
     lines = []
     chosen = state.tree.nodes[max(node, 0)]
     if chosen.score is not None:
-        lines.append(f"- selection seeds: {number(chosen.score)} (these chose it, so it flatters)")
+        judged = any(found.node == node for found in state.judgements)
+        flatters = " (these chose it for a comparison, so this flatters)" if judged else ""
+        lines.append(f"- selection seeds: {number(chosen.score)}{flatters}")
     for found in state.judgements:
         if found.node == node:
             event = found.event

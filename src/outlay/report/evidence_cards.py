@@ -26,7 +26,7 @@ def levers(view: View) -> list[Block]:
         return [Text(text="Nothing is known of any lever: the baseline has no score.")]
     blocks: list[Block] = []
     if never := contrasts.untried(state):
-        names = ", ".join(f"{lever} = {option}" for lever, option in never)
+        names = ", ".join(f"{lever}={option}" for lever, option in never)
         blocks.append(Text(text=f"No score tells of {cut(names, 1000)}."))
     if tried := contrasts.modelled(state):
         blocks = [_picture(tried), *blocks, Text(text=_HOW, tone="note")]
@@ -38,7 +38,20 @@ def levers(view: View) -> list[Block]:
     if direct:
         what = "Measured on fresh seeds, between two programs that differ in this lever only:"
         blocks += [Text(text=what), _picture(direct), Text(text=_DIRECT, tone="note")]
+    if differ := _differ(tried, taken_back if len(taken_back) > 1 else [], direct):
+        blocks.append(Text(text=f"{', '.join(differ)}: {_DIFFER}", tone="note"))
     return blocks
+
+
+def _differ(tried: list[Effect], taken_back: list[Effect], direct: list[Effect]) -> list[str]:
+    """Return the changes that two of the tables give different verdicts on."""
+    verdicts: dict[tuple[str, str, str], set[str]] = {}
+    for effect in (*tried, *direct):
+        verdicts.setdefault(effect[:3], set()).add(effect.verdict)
+    for effect in taken_back:
+        change = (effect.lever, effect.option, effect.before)
+        verdicts.setdefault(change, set()).add(_OPPOSITE[effect.verdict])
+    return [f"{lever}={option}" for (lever, _, option), v in verdicts.items() if len(v) > 1]
 
 
 def _picture(found: list[Effect]) -> Picture:
@@ -118,14 +131,24 @@ def dead_ends(view: View) -> list[Block]:
     return blocks
 
 
+_OPPOSITE = {"helped": "hurt", "hurt": "helped", "unknown": "unknown"}
+
+_DIFFER = (
+    "the verdicts above differ because they answer different questions: the option alone in the "
+    "program as it stands, within the champion, or on fresh seeds, where pairs tell smaller "
+    "effects apart. Unknown says only that this evidence does not tell the effect from 0."
+)
+
 _ORDER = {"helped": 0, "hurt": 1, "unknown": 2}
 
 _HOW = (
-    "Positive is better. Each bar is one option set alone in the program as it stands, with its "
-    "95 % interval: the posterior of a linear model of all selection scores with an effect for "
-    "each option and each pair, shrunken towards a common mean (pairs towards 0). A lever counts "
-    "as helped or hurt where the interval leaves out 0; otherwise it is unknown, which is not the "
-    "same as without effect. The intervals hold one at a time, not for all levers together."
+    "What one option does, set alone in the program as it stands, in units of the metric; "
+    "positive is better. Estimated from all scored attempts together, pulled towards no effect "
+    "where there is little evidence. A lever helped or hurt where the 95 % interval leaves out 0; "
+    "otherwise it is unknown, which is not the same as without effect. The intervals hold one at "
+    "a time, not for all levers together. (A linear model of all selection scores, with an effect "
+    "for each option and each pair; effects are shrunken towards their common mean, pairs "
+    "towards 0.)"
 )
 
 _DIRECT = (

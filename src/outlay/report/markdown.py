@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from outlay.report.blocks import Card, Code, Fold, Image, Picture, Table, Text
 from outlay.report.cards import cards
-from outlay.report.words import printable, status
+from outlay.report.words import printable, spans, status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ def markdown(view: View) -> str:
 def document(run: str, heading: str, line: str, content: Sequence[Card]) -> str:
     """Return cards as Markdown; see `outlay.report.page.document`."""
     parts = [
-        f"# {plain(heading)}",
+        f"# {rich(heading)}",
         f"Run {plain(run)}, {plain(line)}",
         *(_card(card) for card in content),
     ]
@@ -37,7 +37,18 @@ def document(run: str, heading: str, line: str, content: Sequence[Card]) -> str:
 
 def plain(text: str) -> str:
     """Return the text on one line, shown by any Markdown reader as it is."""
-    return _MARKUP.sub(r"\\\1", " ".join(printable(text).split()))
+    return _escaped(" ".join(printable(text).split()))
+
+
+def rich(text: str) -> str:
+    """Return the text like `plain`, with what stands between backticks as code."""
+    pieces = spans(" ".join(printable(text).split()))
+    return "".join(f"`{piece}`" if code else _escaped(piece) for piece, code in pieces)
+
+
+def _escaped(text: str) -> str:
+    """Return the piece of a line with all markup escaped."""
+    return _MARKUP.sub(r"\\\1", text)
 
 
 def fenced(text: str) -> str:
@@ -56,7 +67,7 @@ def _blocks(blocks: Sequence[Block]) -> list[str]:
     for block in blocks:
         match block:
             case Text(text=text, tone=tone):
-                out.append(f"**{plain(text)}**" if tone in ("lead", "bad") else plain(text))
+                out.append(f"**{plain(text)}**" if tone in ("lead", "bad") else rich(text))
             case Code(text=text):
                 out.append(fenced(text))
             case Table():
@@ -66,7 +77,7 @@ def _blocks(blocks: Sequence[Block]) -> list[str]:
             case Picture(instead=instead):
                 out += _blocks([instead])
             case Fold(title=title, important=important):
-                out.append(f"### {plain(title)}" if important else f"- {plain(title)}")
+                out.append(f"### {rich(title)}" if important else f"- {rich(title)}")
                 out += _blocks(block.blocks) if important else []
     return out
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from outlay.report.blocks import Card, Code, Fold, Image, Picture, Table, Text
 from outlay.report.cards import cards
 from outlay.report.style import STYLE
-from outlay.report.words import printable, status
+from outlay.report.words import printable, spans, status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,7 @@ def document(run: str, heading: str, line: str, content: Sequence[Card]) -> str:
     parts = [
         _HEAD,
         f"<title>{_text(run)} · Outlay</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
-        f'<header><p class="run">{_text(run)}</p>\n<h1>{_text(heading)}</h1>\n',
+        f'<header><p class="run">{_text(run)}</p>\n<h1>{_rich(heading)}</h1>\n',
         f'<p class="status">{_text(line)}</p></header>\n<main>\n',
         *(_card(card) for card in content),
         "</main>\n</body>\n</html>\n",
@@ -58,6 +58,13 @@ def document(run: str, heading: str, line: str, content: Sequence[Card]) -> str:
 
 def _text(text: str) -> str:
     return escape(printable(text))
+
+
+def _rich(text: str) -> str:
+    """Return the text with what stands between backticks as code."""
+    return "".join(
+        f"<code>{_text(piece)}</code>" if code else _text(piece) for piece, code in spans(text)
+    )
 
 
 def _card(card: Card) -> str:
@@ -71,7 +78,7 @@ def _blocks(blocks: Sequence[Block]) -> str:
 def _block(block: Block) -> str:
     match block:
         case Text(text=text, tone=tone):
-            return f'<p class="{_text(tone)}">{_text(text)}</p>\n'
+            return f'<p class="{_text(tone)}">{_rich(text)}</p>\n'
         case Code(text=text):
             return f"<pre>{_text(text)}</pre>\n"
         case Table():
@@ -82,7 +89,7 @@ def _block(block: Block) -> str:
             data = b64encode(png).decode()
             return f'<img src="data:image/png;base64,{data}" alt="{_text(alt)}">\n'
         case Fold(title=title, mark=mark):
-            line = f'<summary><i class="dot {_text(mark)}"></i>{_text(title)}</summary>'
+            line = f'<summary><i class="dot {_text(mark)}"></i>{_rich(title)}</summary>'
             return f"<details>{line}{_blocks(block.blocks)}</details>\n"
 
 

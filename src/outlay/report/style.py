@@ -32,6 +32,8 @@ th { color:var(--soft); font-weight:500; }
 pre { background:var(--code); border-radius:6px; padding:.6rem; margin:.5rem 0; overflow:auto;
   max-height:24rem; font:.82rem/1.4 ui-monospace,"DejaVu Sans Mono",monospace;
   unicode-bidi:isolate; }
+code { font:.88em ui-monospace,"DejaVu Sans Mono",monospace; background:var(--code);
+  border-radius:4px; padding:.05em .3em; }
 details { border-bottom:1px solid var(--line); padding:.25rem 0; }
 summary { cursor:pointer; overflow-wrap:anywhere; }
 figure { margin:.5rem 0; }

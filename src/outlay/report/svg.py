@@ -93,7 +93,7 @@ def _outline_row(line: Line, x: float, y: float) -> str:
 
 
 def bars(found: Sequence[Bar]) -> str:
-    """Return the estimates with their intervals on a common axis that includes 0."""
+    """Return the estimates with their intervals on a common axis that includes 0, with numbers."""
     low = min([0.0, *(bar.low for bar in found)])
     high = max([0.0, *(bar.high for bar in found)])
     span = (high - low) or 1.0
@@ -101,9 +101,15 @@ def bars(found: Sequence[Bar]) -> str:
     def place(value: float) -> str:
         return f"{2 + 96 * (value - low) / span:.2f}%"
 
-    height = len(found) * _BAR_ROW
+    foot = len(found) * _BAR_ROW
+    height = foot + 18
     zero = place(0.0)
-    parts: list[str] = []
+    parts = [
+        f'<line class="grid" x1="{place(tick)}" x2="{place(tick)}" y1="0" y2="{foot}"/>'
+        f'<text class="tick" x="{place(tick)}" y="{foot + 14}" text-anchor="middle">'
+        f"{tick + 0.0:.6g}</text>"
+        for tick in ticks(low, low + span, 6)
+    ]
     for k, bar in enumerate(found):
         y, mark = k * _BAR_ROW + 28, escape(bar.mark)
         parts.append(

@@ -8,7 +8,16 @@ from outlay.coordination.estimates import Interval, estimate
 from outlay.report import svg
 from outlay.report.blocks import Code, Picture, Table, Text
 from outlay.report.outline import Row, hidden_below, outline, telling
-from outlay.report.words import better, change, cut, interval, node_name, number, standing_word
+from outlay.report.words import (
+    STATUS,
+    better,
+    change,
+    cut,
+    interval,
+    node_name,
+    number,
+    standing_word,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +33,9 @@ MARKS = (
     ("scored", "scored"),
     ("pruned", "scored, then pruned"),
     ("failed", "failed"),
-    ("open", "not tried"),
-    ("running", "in flight"),
+    ("lost", "lost"),
+    ("open", STATUS["open"]),
+    ("running", STATUS["running"]),
 )
 
 
@@ -74,7 +84,7 @@ def _line(state: State, row: Row) -> svg.Line:
 
 def value(node: Node) -> str:
     """Return the node's score, or what it has in place of one."""
-    return node.status if node.score is None else number(node.score)
+    return STATUS.get(node.status, node.status) if node.score is None else number(node.score)
 
 
 def _rest(state: State, row: Row, keep: set[int]) -> svg.Line:
@@ -133,9 +143,10 @@ def curve(view: View) -> list[Block]:
         ),
     )
     note = (
-        f"{better(state).capitalize()}. The raw line is the best of noisy scores and flatters; "
-        "the confirmed one uses other seeds than selection. An earlier champion has only those of "
-        "its comparisons, which flatter a little; the last one has the final seeds too."
+        f"{better(state).capitalize()}. The best raw score is the best of noisy ones and "
+        "flatters; a champion's level comes from other seeds than selection. An earlier champion "
+        "has only those of its comparisons, which flatter a little; the last one has the final "
+        "seeds too."
     )
     return [picture, Text(text=note, tone="note")]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 from outlay.allocation.policies import STAR
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from outlay.allocation.tree import Node
+    from outlay.events import RunEnded
     from outlay.state import State
     from outlay.summary import Estimate
 
@@ -64,9 +66,30 @@ def printable(text: str) -> str:
     )
 
 
+_CODE = re.compile(r"(?<!`)`([\w .+/=-]{1,80})`(?!`)")
+
+
+def spans(text: str) -> list[tuple[str, bool]]:
+    """Return the text in pieces, each with whether it is code: what stood between backticks.
+
+    Only letters, digits and `_ .+/=-` count as code, so that a piece of it can hold no markup.
+    """
+    pieces = _CODE.split(text)
+    return [(piece, k % 2 == 1) for k, piece in enumerate(pieces) if piece]
+
+
 def settings(changes: Mapping[str, str]) -> str:
-    """Return levers and options, such as `depth = 8, scale = on`."""
-    return ", ".join(f"{lever} = {option}" for lever, option in changes.items())
+    """Return levers and options, such as `depth=8, scale=on`."""
+    return ", ".join(f"{lever}={option}" for lever, option in changes.items())
+
+
+def limit(name: str, value: float) -> str:
+    """Return a limit of the budget in words, such as `12 attempts` or `10.0 min`."""
+    if name == "seconds":
+        return f"{duration(value)} of time"
+    if name == "usd":
+        return f"{value:,.2f} USD"
+    return many(round(value), name.removesuffix("s"))
 
 
 def node_name(state: State, number: int) -> str:
@@ -84,6 +107,15 @@ def change(state: State, node: Node) -> str:
     if proposal.kind == "continue" and node.parent is not None:
         return f"goes on from node {node.parent.id}"
     return proposal.hypothesis or "no change named"
+
+
+def whole(state: State, node: Node) -> str:
+    """Return all that sets the node apart from the program as it stands."""
+    return settings(off_baseline(state, node.id)) or change(state, node)
+
+
+STATUS = {"open": "not tried", "running": "in flight"}
+"""What people call the states of a node whose names say something else to them."""
 
 
 def standing_word(state: State, node: Node) -> str:
@@ -116,7 +148,18 @@ def status(state: State) -> str:
     """Return how the run ended, or that it did not."""
     if state.ended is None:
         return "not ended: it is running, or was interrupted and can be resumed"
-    return f"{state.ended.status}: {state.ended.reason}"
+    return f"ended: {ending(state, state.ended)}"
+
+
+def ending(state: State, ended: RunEnded) -> str:
+    """Return in words why a run ended."""
+    name, _, what = ended.reason.partition(": ")
+    allowed = getattr(state.budget, name, None) if ended.status == "budget" else None
+    if allowed is None:
+        return f"{ended.status}, {ended.reason}"
+    if what == "spent":
+        return f"the budget of {limit(name, allowed)} is spent"
+    return f"the budget of {limit(name, allowed)}: {what}"
 
 
 def finding(state: State) -> str:

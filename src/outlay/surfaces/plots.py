@@ -99,10 +99,10 @@ def plot_surface(surface: Surface) -> Figure:
     )
     axes = figure.add_subplot()
     picture = axes.imshow(values, cmap="viridis", aspect="auto")
-    for column, marker in (("measured", "o"), ("failed", "x")):
-        marked = (table[column].to_numpy() != "") & (table[column].to_numpy() != False)  # noqa: E712
-        y, x = np.nonzero(marked.reshape(shape))
-        axes.scatter(x, y, marker=marker, s=30, c="white", edgecolors=None, linewidths=1.5)
+    measured = np.argwhere(table["measured"].to_numpy().reshape(shape))
+    failed = np.argwhere((table["failed"].to_numpy() != "").reshape(shape))
+    axes.scatter(measured[:, 1], measured[:, 0], s=30, c="white", edgecolors="black")
+    axes.scatter(failed[:, 1], failed[:, 0], marker="x", s=40, c=NEGATIVE, linewidths=2)
     names = surface.factors.names
     axes.set_yticks(range(values.shape[0]), _ticks(surface, range(down), values.shape[0], 0))
     axes.set_xticks(

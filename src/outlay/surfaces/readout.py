@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from outlay.surfaces.space import Space
 
 CHUNK = 128
+FEWEST_EQUAL = 3
 
 
 class Reading(NamedTuple):
@@ -89,11 +90,16 @@ class Readout:
 
     @cached_property
     def added(self) -> Typical:
-        """Variance added to each open cell and effect (see `intervals.py`)."""
+        """Variance added to each open cell and effect (see `intervals.py`).
+
+        It is infinite while the measurements say nothing about the scale of the surface.
+        """
         backgrounds = np.arange(self.space.size)
         if self.space.size > CHUNK:
             count = max(2, CHUNK // (2 * self.space.d))
             backgrounds = np.random.default_rng(self.seed).integers(0, self.space.size, count)
+        if len(set(self.exact.values())) < 2 and len(self.exact) < FEWEST_EQUAL:
+            return Typical(np.inf, np.inf)
         pairs = self.space.effects_at(backgrounds)
         cells = np.unique(np.concatenate(pairs[:2]))
         low, high = np.searchsorted(cells, pairs.low), np.searchsorted(cells, pairs.high)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from itertools import combinations, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from outlay.errors import InputError, NothingUsableError, bad_value
+from outlay.surfaces import effect_rows
 from outlay.surfaces.beliefs import Assumptions, Beliefs, believe
 from outlay.surfaces.earlier import standardise
 from outlay.surfaces.factors import Config, Factors, Inactive, Level, read_factors
@@ -148,10 +148,12 @@ class Surface:
         import pandas as pd
 
         if kind == "average":
-            return pd.DataFrame(self._average_effects())
-        if kind == "conditional":
-            return pd.DataFrame(self._conditional_effects())
-        raise bad_value("effects", "kind", kind, "average or conditional")
+            rows = effect_rows.average_effects(self.factors, self.readout, self._backgrounds())
+        elif kind == "conditional":
+            rows = effect_rows.conditional_effects(self.factors, self.readout, self._cells())
+        else:
+            raise bad_value("effects", "kind", kind, "average or conditional")
+        return pd.DataFrame(rows)
 
     def interactions(self) -> pd.DataFrame:
         """Return the mean second difference of every two levels of two factors.
@@ -160,23 +162,7 @@ class Surface:
         """
         import pandas as pd
 
-        space, base, rows = self.factors.space, self._backgrounds(), []
-        for i, j in combinations(range(space.d), 2):
-            for a, b in product(range(1, space.levels[i]), range(1, space.levels[j])):
-                corners = ((1.0, a, b), (-1.0, a, 0), (-1.0, 0, b), (1.0, 0, 0))
-                parts = [(sign, self._set(base, {i: x, j: y})) for sign, x, y in corners]
-                mean, width = self.readout.weighted_sum(parts)
-                first, second = self.factors.all[i], self.factors.all[j]
-                row = {
-                    "first": first.name,
-                    "first_level": first.levels[a],
-                    "second": second.name,
-                    "second_level": second.levels[b],
-                    "interaction": mean,
-                    "low": mean - width,
-                    "high": mean + width,
-                }
-                rows.append(row)
+        rows = effect_rows.interactions(self.factors, self.readout, self._backgrounds())
         return pd.DataFrame(rows)
 
     def best(self) -> Best:
@@ -349,44 +335,6 @@ class Surface:
         if size <= CHUNK:
             return np.arange(size)
         return np.random.default_rng(self.seed).integers(0, size, BACKGROUNDS)
-
-    def _set(self, cells: IntArray, levels: dict[int, int]) -> IntArray:
-        """Return the cells with some factors set to levels."""
-        rows = self.factors.space.rows(cells)
-        for factor, level in levels.items():
-            rows[:, factor] = level
-        return self.factors.space.cells(rows)
-
-    def _average_effects(self) -> list[dict[str, Any]]:
-        base, rows = self._backgrounds(), []
-        for i, factor in enumerate(self.factors.all):
-            off = self._set(base, {i: 0})
-            for level in range(1, len(factor.levels)):
-                parts = [(1.0, self._set(base, {i: level})), (-1.0, off)]
-                rows.append(self._effect_row(i, level, *self.readout.weighted_sum(parts)))
-        return rows
-
-    def _conditional_effects(self) -> list[dict[str, Any]]:
-        pairs = self.factors.space.effects_at(self._cells())
-        found = self.readout.effects(pairs)
-        levels = self.factors.space.rows(pairs.high)
-        rows = []
-        for k, factor in enumerate(pairs.factor.tolist()):
-            row = self._effect_row(factor, levels[k, factor], found.mean[k], found.width[k])
-            background: dict[str, Any] = dict(self.factors.config(int(pairs.low[k])))
-            background[self.factors.names[factor]] = ""
-            rows.append(row | {"measured": bool(found.measured[k])} | background)
-        return rows
-
-    def _effect_row(self, factor: int, level: int, mean: float, width: float) -> dict[str, Any]:
-        entry = self.factors.all[factor]
-        return {
-            "factor": entry.name,
-            "level": entry.levels[level],
-            "effect": float(mean),
-            "effect_low": float(mean - width),
-            "effect_high": float(mean + width),
-        }
 
     def _probability_of_first(self, cells: IntArray, sign: float) -> float:
         """Return how often the first cell is among the best in draws from the posterior."""
