@@ -55,8 +55,8 @@ class Ablated(msgspec.Struct, frozen=True, kw_only=True):
         failed: Configurations that gave no value.
         blamed: What those have in common, and no other measured configuration has.
         origin: The search whose champion was taken apart; null for the ablation of a task.
-        minimal: The smallest part of that champion that keeps its gain; null if its gain was not
-            seen.
+        minimal: The smallest part of that champion that keeps its gain; null if its gain is not
+            told from 0.
         minimal_command: How to evaluate it, where its parts are levers.
         problems: What the evaluator's checks found.
         self_reported: Whether a file that an agent could edit prints the metric.

@@ -281,11 +281,12 @@ def test_a_run_that_cannot_be_taken_apart_is_named(
 
 
 def test_a_champions_levers_are_told_apart(switches: Path, outlay: Command) -> None:
-    (switches / "score.py").write_text(SWITCHES.replace("NOISE", "0.003"))
+    adds = SWITCHES.replace("0.1 * on", "0.01 * on").replace("- 0.3", "- 0.0")
+    (switches / "score.py").write_text(adds.replace("NOISE", "0.001"))
     store = switches / ".outlay" / "store.db"
     search = json.loads(outlay("search", switches, "--json").stdout)
     changed = [k for k, v in search["champion"]["configuration"].items() if v == "on"]
-    assert "a" in changed
+    assert changed == ["a", "b"]
     budget = str(2 ** len(changed))
     done = outlay("ablate", "--run", "switches", "--store", store, "--budget", budget, "--json")
     assert done.returncode == 0, done.stderr

@@ -213,8 +213,9 @@ def _minimal(found: Ablated) -> list[Block]:
     small = found.minimal
     if small is None:
         text = (
-            "The champion's gain was not seen on the seeds of this ablation, which did not choose "
-            "it: the interval holds 0. So there is no telling which part of it is needed."
+            "These measurements do not tell the champion's gain from 0, on seeds that did not "
+            "choose it: its interval holds 0, or it is a loss. So there is no telling which part "
+            "is needed; more measurements may."
         )
         return [Text(text=text, tone="bad")]
     blocks: list[Block] = [Text(text=minimal_words(found), tone="lead")]
@@ -237,7 +238,7 @@ def minimal_words(found: Ablated) -> str:
     """Return the minimal champion in a sentence."""
     small = found.minimal
     if small is None:
-        return "the champion's gain was not seen on these seeds"
+        return "unknown: these measurements do not tell the champion's gain from 0"
     total = len(small.kept) + len(small.left_out)
     how = "measured" if small.measured else "predicted, not measured"
     return (
