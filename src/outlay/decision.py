@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from outlay.allocation.walk import Move
     from outlay.coordination.confirmation import Judgement
     from outlay.events import AnyEvent
-    from outlay.state import State, Work
+    from outlay.records import Work
+    from outlay.state import State
 
 NOISE_SEEDS = 2
 """Seeds of the baseline beyond the selection seeds, from the head of the confirmation stream."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from outlay import events
 from outlay._taskcheck import NAME_ALLOWED, is_name
-from outlay.errors import InputError, bad_value
+from outlay.errors import InputError, StoreError, bad_value
 from outlay.execution.environment import child_environment, for_uv, threads
 from outlay.execution.folder import holder, read_claim
 from outlay.execution.recover import ensure_ended
@@ -102,9 +102,15 @@ def load_state(store: Store, run: str, *, for_good: bool = False) -> State:
         run: Name of the run.
         for_good: The state will live as long as the process, so the garbage collector need never
             look at it: half a second less for 100,000 attempts, now and at times later.
+
+    Raises:
+        StoreError: An event is missing, or does not fit those before it.
     """
-    with _without_collection(for_good=for_good):
-        return State.of(store.read(run))
+    try:
+        with _without_collection(for_good=for_good):
+            return State.of(store.read(run))
+    except StoreError as error:
+        raise StoreError(f"run {run!r}: {error}") from error
 
 
 @contextmanager

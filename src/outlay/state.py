@@ -6,7 +6,6 @@ run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import fsum
 from random import Random
 from statistics import fmean
@@ -20,6 +19,8 @@ from outlay.budget import NOTHING, Charge, Kind, Ledger, Recent
 from outlay.coordination.contest import Contest
 from outlay.coordination.directions import Directions
 from outlay.coordination.interactions import Interactions, reopened
+from outlay.errors import StoreError
+from outlay.records import Judgement, Work
 from outlay.task import from_json
 
 if TYPE_CHECKING:
@@ -35,34 +36,10 @@ BASELINE = -1
 LOST_TRIES = 3
 """Tries that may be lost before the work is given up."""
 
+_RESTORE = "restore the store from a copy, or begin another run"
+
 _RECENT = 256
 """Attempts that the 90th percentile of what one uses is taken over."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Work:
-    """Work that is not settled: in flight, or to be tried again.
-
-    Attributes:
-        launch: The event of its latest try.
-        in_flight: Whether that try still runs, as far as the log knows.
-        lost: Tries that died or met a fault of the machine; those that were asked to end, or
-            never began, do not count.
-    """
-
-    launch: AttemptLaunched | MeasurementLaunched
-    in_flight: bool = True
-    lost: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
-    """How the comparison of an attempt with the incumbent of its time ended."""
-
-    attempt: int
-    node: int
-    incumbent: int
-    event: events.Judged
 
 
 class State:
@@ -134,10 +111,20 @@ class State:
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> State:
-        """Return the state after the entries of a whole log."""
+        """Return the state after the entries of a whole log.
+
+        Raises:
+            StoreError: An event is missing, or does not fit those before it.
+        """
         state = cls()
         for entry in entries:
-            state.apply(entry.event, entry.elapsed)
+            if entry.sequence != state.sequence + 1:
+                raise StoreError(f"event {state.sequence + 1} is missing; {_RESTORE}")
+            try:
+                state.apply(entry.event, entry.elapsed)
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                what = f"does not fit those before it ({type(error).__name__}: {error})"
+                raise StoreError(f"event {entry.sequence} {what}; {_RESTORE}") from error
         return state
 
     def apply(self, event: AnyEvent, elapsed: float) -> None:

@@ -15,6 +15,7 @@ from outlay.cli._progress import Progress
 from outlay.doctor import refuse_baseline
 from outlay.planfiles import PlanFiles
 from outlay.report import write_report
+from outlay.report.words import many
 from outlay.runs import run_folder
 from outlay.session import refuse_agent, sitting
 from outlay.summary import Estimate, Standing, Summary, summarise
@@ -150,7 +151,9 @@ def exit_code(state: State) -> int:
 
 def in_words(summary: Summary) -> str:
     """Return the summary for a person, a few lines."""
-    lines = [f"{summary.run}: {summary.status}, {summary.reason} ({summary.attempts} attempts)"]
+    lines = [
+        f"{summary.run}: {summary.status}, {summary.reason} ({many(summary.attempts, 'attempt')})"
+    ]
     if summary.baseline is not None and summary.champion is not None:
         lines.append(f"baseline  {_scores(summary, summary.baseline)}")
         if summary.champion.node == summary.baseline.node:

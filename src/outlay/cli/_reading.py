@@ -14,19 +14,18 @@ import msgspec
 from outlay.errors import InputError, OutlayError, StoreError
 from outlay.execution.objects import Damaged
 from outlay.report.words import printable
-from outlay.runs import STORE, default_store, run_folder
+from outlay.runs import STORE, default_store, load_state, run_folder
 from outlay.sqlite_store import SqliteStore
-from outlay.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from outlay.events import Entry
+    from outlay.state import State
 
     Command = Callable[..., Any]
 
 STDOUT = "standard output"
-_RESTORE = "restore the store from a copy, or begin another run"
 
 
 class Found(NamedTuple):
@@ -115,29 +114,10 @@ def read_run(store: Path | None, name: str | None) -> Found:
     with reading(path), SqliteStore(path) as opened:
         run = one_run(opened, wanted)
         entries = list(opened.read(run))
-        found = Found(path, run, _fold(path, run, entries), entries)
+        found = Found(path, run, load_state(opened, run), entries)
     if found.state.started is None:
         raise InputError(f"run {run!r}: it has not begun, so there is nothing to show")
     return found
-
-
-def read_state(store: SqliteStore, name: str) -> State:
-    """Return the state of a run; raises `StoreError` if an event is missing or wrong."""
-    return _fold(store.path, name, store.read(name))
-
-
-def _fold(path: Path, run: str, entries: Iterable[Entry]) -> State:
-    state = State()
-    where = f"{path}: run {run!r}: event"
-    for entry in entries:
-        if entry.sequence != state.sequence + 1:
-            raise StoreError(f"{where} {state.sequence + 1} is missing; {_RESTORE}")
-        try:
-            state.apply(entry.event, entry.elapsed)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            what = f"does not fit those before it ({type(error).__name__}: {error})"
-            raise StoreError(f"{where} {entry.sequence} {what}; {_RESTORE}") from error
-    return state
 
 
 @contextmanager

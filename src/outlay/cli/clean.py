@@ -14,7 +14,6 @@ from outlay.cli._reading import (
     answer,
     common_options,
     one_run,
-    read_state,
     reading,
     store_path,
     talk,
@@ -24,7 +23,7 @@ from outlay.execution import folder as jobs
 from outlay.execution import snapshot
 from outlay.execution.objects import Damaged
 from outlay.jobs import job_id
-from outlay.runs import run_folder
+from outlay.runs import load_state, run_folder
 from outlay.sqlite_store import SqliteStore
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ def _refuse_live(folder: Path, name: str) -> None:
 def _waste(store: SqliteStore, path: Path, names: list[str]) -> Waste:
     waste = Waste(place=_place(path))
     for name in names:
-        state, folder = read_state(store, name), run_folder(path, name)
+        state, folder = load_state(store, name), run_folder(path, name)
         open_jobs = {job_id(work.launch) for work in state.works.values()}
         for job in _jobs(folder):
             if job.name not in open_jobs:

@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from outlay.cli._reading import answer, common_options, read_state, reading, store_path
+from outlay.cli._reading import answer, common_options, reading, store_path
 from outlay.report.words import interval, many, signed
+from outlay.runs import load_state
 from outlay.sqlite_store import SqliteStore
 from outlay.summary import Estimate, summarise
 
@@ -42,7 +43,7 @@ def command(directory: str | None, store: Path | None, as_json: bool) -> None:
     lines = []
     with reading(path), SqliteStore(path) as opened:
         for run in opened.runs():
-            state = read_state(opened, run.name)
+            state = load_state(opened, run.name)
             if state.started is not None:
                 found = summarise(state, run.name)
                 lines.append(
