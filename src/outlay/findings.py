@@ -5,12 +5,13 @@ Pure. Effects and interactions are in units of the metric; every interval is one
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
+from outlay.surfaces import effect_rows
 from outlay.surfaces.factors import Config
 from outlay.surfaces.intervals import half_width
 from outlay.surfaces.measurements import failures
@@ -18,7 +19,7 @@ from outlay.surfaces.proposal import neighbours
 from outlay.surfaces.surface import BACKGROUNDS, LISTED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from outlay.surfaces.cube import IntArray
     from outlay.surfaces.surface import Surface
@@ -169,50 +170,46 @@ def conditional_effects(surface: Surface) -> list[Conditional]:
 
 def effects(surface: Surface, conditional: Sequence[Conditional]) -> list[Effect]:
     """Return the average effect of every option, with the reach of its conditional effects."""
-    base, rows = _backgrounds(surface), []
-    for i, factor in enumerate(surface.factors.all):
-        for level in range(1, len(factor.levels)):
-            name = str(factor.levels[level])
-            parts = [
-                (sign, _set(surface, base, {i: at})) for sign, at in ((1.0, level), (-1.0, 0))
-            ]
-            mean, width = surface.readout.weighted_sum(parts)
-            here = [c for c in conditional if (c.factor, c.level) == (factor.name, name)]
-            row = Effect(
-                factor=factor.name,
-                level=name,
-                default=str(factor.levels[0]),
-                effect=mean,
-                low=mean - width,
-                high=mean + width,
+    defaults = {factor.name: str(factor.levels[0]) for factor in surface.factors.all}
+    found = []
+    for row in effect_rows.average_effects(
+        surface.factors, surface.readout, _backgrounds(surface)
+    ):
+        name, level = row["factor"], str(row["level"])
+        here = [c for c in conditional if (c.factor, c.level) == (name, level)]
+        found.append(
+            Effect(
+                factor=name,
+                level=level,
+                default=defaults[name],
+                effect=row["effect"],
+                low=row["effect_low"],
+                high=row["effect_high"],
                 least=min(c.effect for c in here),
                 most=max(c.effect for c in here),
                 up=sum(c.low > 0 for c in here),
                 down=sum(c.high < 0 for c in here),
             )
-            rows.append(row)
-    return rows
+        )
+    return found
 
 
 def interactions(surface: Surface) -> list[Interaction]:
     """Return the mean second difference of every two options of two factors, largest first."""
-    base, rows = _backgrounds(surface), []
-    for i, j, a, b in _option_pairs(surface):
-        corners = ((1.0, a, b), (-1.0, a, 0), (-1.0, 0, b), (1.0, 0, 0))
-        parts = [(sign, _set(surface, base, {i: x, j: y})) for sign, x, y in corners]
-        mean, width = surface.readout.weighted_sum(parts)
-        first, second = surface.factors.all[i], surface.factors.all[j]
-        row = Interaction(
-            first=first.name,
-            first_level=str(first.levels[a]),
-            second=second.name,
-            second_level=str(second.levels[b]),
-            interaction=mean,
-            low=mean - width,
-            high=mean + width,
+    rows = effect_rows.interactions(surface.factors, surface.readout, _backgrounds(surface))
+    found = [
+        Interaction(
+            first=row["first"],
+            first_level=str(row["first_level"]),
+            second=row["second"],
+            second_level=str(row["second_level"]),
+            interaction=row["interaction"],
+            low=row["low"],
+            high=row["high"],
         )
-        rows.append(row)
-    return sorted(rows, key=lambda row: -abs(row.interaction))
+        for row in rows
+    ]
+    return sorted(found, key=lambda row: -abs(row.interaction))
 
 
 def best(surface: Surface) -> Best:
@@ -347,21 +344,6 @@ def _backgrounds(surface: Surface) -> IntArray:
     if size <= 2 * BACKGROUNDS:
         return np.arange(size)
     return np.random.default_rng(surface.seed).integers(0, size, BACKGROUNDS)
-
-
-def _set(surface: Surface, cells: IntArray, levels: dict[int, int]) -> IntArray:
-    space = surface.factors.space
-    rows = space.rows(cells)
-    for factor, level in levels.items():
-        rows[:, factor] = level
-    return space.cells(rows)
-
-
-def _option_pairs(surface: Surface) -> Iterator[tuple[int, int, int, int]]:
-    space = surface.factors.space
-    for i, j in combinations(range(space.d), 2):
-        for a, b in product(range(1, space.levels[i]), range(1, space.levels[j])):
-            yield i, j, a, b
 
 
 def ranked(surface: Surface, count: int) -> list[Predicted]:
