@@ -71,7 +71,8 @@ def test_a_continued_node_keeps_its_parents_plan(tmp_path):
     research = replace(task(), levers=())
     entries = started(research, agent="command:./agent")
     entries += log(
-        events.Reflected(node=0, asked=1, children=(events.Child(node=1, kind="continue"),))
+        events.Reflected(node=0, asked=1, children=(events.Child(node=1, kind="continue"),)),
+        after=1,
     )
     state = State.of(entries)
     write_new(state, tmp_path, 0)

@@ -67,7 +67,8 @@ def test_a_comparison_is_told_once_when_it_begins():
 )
 def test_a_finished_run_says_what_to_do(status, said):
     sitting = events.SittingStarted(pid=1, host="h", workers=1)
-    entries = [*started(), *log(events.RunEnded(status=status, reason="attempts: spent"), sitting)]
+    ended = events.RunEnded(status=status, reason="attempts: spent")
+    entries = [*started(), *log(ended, sitting, after=1)]
     state = State.of(entries)
     assert sentence(sitting, state).startswith(f"this run has ended{said}")
     assert sentence(sitting, State.of(started())) == ""
@@ -151,7 +152,7 @@ def test_a_step_of_a_big_run_is_quick():
         child = events.Child(node=number, changes={"depth": "o1"})
         recorded.append(events.Reflected(node=parent, asked=1, children=(child,)))
         parent = number if number % 4 == 0 else parent
-    entries += log(*recorded)
+    entries += log(*recorded, after=len(entries))
     state = State.of(entries)
     with Progress(task(), "six", Terminal()) as progress:
         progress.step(entries[-1:], state)

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ import outlay as library
 from outlay.ablating import SurfaceReflector
 from outlay.replay import verify
 from outlay.sqlite_store import SqliteStore
-from tests.e2e.conftest import OUTLAY, Command, edit
+from tests.e2e.conftest import OUTLAY, Command, edit, until
 
 SWITCHES = """\
 import json, random, sys, time
@@ -171,7 +170,7 @@ def test_a_killed_ablation_goes_on_to_the_same_end(switches: Path, outlay: Comma
     command = [OUTLAY, "ablate", str(switches), "--budget", "6"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
         folder = switches / ".outlay" / "runs" / "switches-ablation" / "jobs"
-        _wait_for(folder / "a2.1" / "claim")
+        until((folder / "a2.1" / "claim").exists)
         os.kill(first.pid, signal.SIGKILL)
     done = outlay("ablate", switches, "--budget", "6", "--json")
     found = json.loads(done.stdout)
@@ -310,10 +309,3 @@ def test_a_baseline_without_a_score_is_an_error(switches: Path, outlay: Command)
 def _verify(store: Path, run: str, *, takes_apart: bool) -> None:
     with SqliteStore(store) as opened:
         assert verify(opened.read(run), SurfaceReflector(takes_apart=takes_apart)) == []
-
-
-def _wait_for(path: Path, seconds: float = 30.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} never came"
-        time.sleep(0.02)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import OUTLAY, Command, edit
+from tests.e2e.conftest import OUTLAY, Command, edit, until
 
 THREE_LEVERS = """\
 [levers.b]
@@ -103,7 +103,7 @@ def test_a_second_writer_is_refused_with_the_name_of_the_first(
 ) -> None:
     edit(task, "--seed {seed}", "--seed {seed} --slow 0.5")
     with subprocess.Popen([OUTLAY, "search", str(task)], stdout=subprocess.DEVNULL) as first:
-        _wait_for(task / ".outlay" / "store.db")
+        until((task / ".outlay" / "store.db").exists)
         time.sleep(0.05)
         done = outlay("search", task)
         first.terminate()
@@ -120,7 +120,7 @@ def test_a_signal_ends_the_sitting_and_the_same_command_goes_on(
     with subprocess.Popen(
         [OUTLAY, "search", str(task), "--json"], stdout=subprocess.PIPE, text=True
     ) as first:
-        _wait_for(task / ".outlay" / "runs" / "switches" / "jobs" / "m1.1" / "claim")
+        until((task / ".outlay" / "runs" / "switches" / "jobs" / "m1.1" / "claim").exists)
         os.kill(first.pid, number)
         out, _ = first.communicate(timeout=30)
     assert first.returncode == code
@@ -134,7 +134,7 @@ def test_a_stop_request_finishes_with_an_estimate(task: Path, outlay: Command) -
     with subprocess.Popen(
         [OUTLAY, "search", str(task), "--json"], stdout=subprocess.PIPE, text=True
     ) as first:
-        _wait_for(task / ".outlay" / "runs" / "switches" / "jobs" / "a1.1" / "claim")
+        until((task / ".outlay" / "runs" / "switches" / "jobs" / "a1.1" / "claim").exists)
         stopped = outlay("stop", "--store", task / ".outlay/store.db")
         out, _ = first.communicate(timeout=60)
     assert stopped.returncode == 0, stopped.stderr
@@ -213,10 +213,3 @@ def test_more_workers_reach_the_same_configurations(task: Path, outlay: Command)
     found = json.loads(done.stdout)
     assert found["status"] == "exhausted"
     assert found["champion"]["configuration"]["a"] == "on"
-
-
-def _wait_for(path: Path, seconds: float = 30.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} never came"
-        time.sleep(0.02)

@@ -102,11 +102,11 @@ def started(research: Task | None = None, agent: str = "levers") -> list[Entry]:
     return log(event)
 
 
-def log(*recorded: events.AnyEvent) -> list[Entry]:
-    """Return the events as entries, one step each."""
+def log(*recorded: events.AnyEvent, after: int = 0) -> list[Entry]:
+    """Return the events as entries, one step each, numbered on from `after`."""
     return [
         Entry(sequence=k, step=k, at=1e9 + k, elapsed=float(k), event=event)
-        for k, event in enumerate(recorded, 1)
+        for k, event in enumerate(recorded, after + 1)
     ]
 
 

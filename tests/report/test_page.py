@@ -184,6 +184,7 @@ def test_an_interrupted_try_is_listed_with_its_reason():
         events.MeasurementSettled(
             work="m1", trial=1, outcome="interrupted", reason="host", detail="the driver died"
         ),
+        after=len(entries),
     )
     found = rendered(State.of(entries), entries)
     assert "the driver died" in found.text
