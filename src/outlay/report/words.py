@@ -213,8 +213,12 @@ def _gain(state: State) -> str:
     who = f"Node {champion}" + (f" ({changed})" if changed else "")
     found = difference(state)
     if found is None:
+        compared = state.task.coordination.confirmation != "none"
+        why = (
+            "it beat the incumbent on fresh seeds" if compared else "it has the best score so far"
+        )
         return (
-            f"{who} is the champion: it beat the incumbent on fresh seeds. By how much it beats "
+            f"{who} is the champion: {why}. By how much it beats "
             "the baseline is measured at the end, on seeds that chose nothing; that is to come."
         )
     return f"{who} {_verdict(state, found)}"
