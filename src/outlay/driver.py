@@ -78,6 +78,7 @@ class Driver:
         self._began = monotonic()
         self._jobs: dict[str, tuple[Launch, bool]] = {}
         self._adopted: set[str] = set()
+        self._unwritten: list[AnyEvent] = []
         self._recorded_at = self._began
 
     @property
@@ -95,12 +96,13 @@ class Driver:
         while not until(self.state):
             if self.interrupted == "no":
                 self.advance()
-            elif self.interrupted == "ending":
-                for identity in self._jobs:
-                    self.engine.end(identity)
+            else:
+                self._write(self.elapsed)
+                self._end_if_asked()
             if not self._jobs and (self.state.ended or self.interrupted != "no"):
                 return
             self._wait()
+        self._write(self.elapsed)
 
     def interrupt(self) -> None:
         """Start nothing new; called a second time, end what is in flight. Both can be resumed."""
@@ -110,24 +112,30 @@ class Driver:
         """Apply and store events that come from outside, such as raised limits, as one step."""
         elapsed = self.elapsed
         for event in recorded:
-            self.state.apply(event, elapsed)
-        self._commit(list(recorded), elapsed)
+            self._take(event, elapsed)
+        self._write(elapsed)
 
     def advance(self) -> None:
-        """Decide, record and start until nothing more can happen before a result comes in."""
+        """Decide, record and start until nothing more can happen before a result comes in.
+
+        What was settled just before is written with the first launch: both are on the disk before
+        anything starts, and until then the result lies in its job's folder.
+        """
         if not self.state.stopping and not self.state.ended and self._stop_requested():
             self.record(events.StopRequested())
         elapsed = self.elapsed
-        pending: list[AnyEvent] = []
         while (event := decide(self.state, elapsed, self.reflector)) is not None:
-            self.state.apply(event, elapsed)
-            pending.append(event)
+            self._take(event, elapsed)
             if isinstance(event, events.AttemptLaunched | events.MeasurementLaunched):
-                self._commit(pending, elapsed)
+                self._write(elapsed)
                 self._start(event)
-                elapsed, pending = self.elapsed, []
-        if pending:
-            self._commit(pending, elapsed)
+                elapsed = self.elapsed
+        self._write(elapsed)
+
+    def _end_if_asked(self) -> None:
+        if self.interrupted == "ending":
+            for identity in self._jobs:
+                self.engine.end(identity)
 
     def _start(self, launch: Launch) -> None:
         seconds, cut = self._limit(launch)
@@ -156,12 +164,16 @@ class Driver:
 
     def _wait(self) -> None:
         for result in self.engine.wait(PATIENCE):
-            self.settle(result)
+            self._settle(result)
         if self._monotonic() - self._recorded_at >= TICK and self._jobs:
             self.record(events.Ticked())
 
     def settle(self, result: Result) -> None:
         """Record what came of a job, and what follows from that, as one step."""
+        self._settle(result)
+        self._write(self.elapsed)
+
+    def _settle(self, result: Result) -> None:
         launch, cut = self._jobs.pop(result.id)
         elapsed = self.elapsed
         event: AnyEvent
@@ -169,18 +181,24 @@ class Driver:
             event = settle_attempt(self.state, launch, result, cut=cut)
         else:
             event = settle_measurement(self.state, launch, result)
-        step: list[AnyEvent] = [event]
-        self.state.apply(event, elapsed)
+        self._take(event, elapsed)
         while (event_after := follow(self.state)) is not None:
-            self.state.apply(event_after, elapsed)
-            step.append(event_after)
-        self._commit(step, elapsed)
+            self._take(event_after, elapsed)
         if result.reason == "disk" and result.id not in self._adopted:
             # Trying again at once would lose the tries that the work has; an earlier sitting's
             # disk may have room by now.
+            self._write(elapsed)
             raise OutlayError(f"{self.place.folder}: {result.detail}; {MAKE_ROOM}")
 
-    def _commit(self, step: list[AnyEvent], elapsed: float) -> None:
+    def _take(self, event: AnyEvent, elapsed: float) -> None:
+        self.state.apply(event, elapsed)
+        self._unwritten.append(event)
+
+    def _write(self, elapsed: float) -> None:
+        """Write what was taken in since the last time as one step; nothing if nothing was."""
+        if not self._unwritten:
+            return
+        step, self._unwritten = self._unwritten, []
         entries = self.store.append(self.run, step, at=self._now(), elapsed=elapsed)
         self._recorded_at = self._monotonic()
         self.on_step(entries, self.state)
