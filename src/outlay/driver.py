@@ -13,14 +13,14 @@ from outlay import events
 from outlay.agents.reflector import BUILT_IN
 from outlay.decision import affordable_rest, decide, follow
 from outlay.errors import MAKE_ROOM, OutlayError
-from outlay.jobs import job_for, job_id, settle_attempt, settle_measurement, token
+from outlay.jobs import job_for, job_id, settle_attempt, settle_measurement, template, token
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from outlay.agents.reflector import Reflector
     from outlay.events import AnyEvent, Entry
-    from outlay.execution.job import Result
+    from outlay.execution.job import Job, Result
     from outlay.execution.pool import Engine
     from outlay.jobs import Launch, Place
     from outlay.state import State
@@ -79,6 +79,7 @@ class Driver:
         self._jobs: dict[str, tuple[Launch, bool]] = {}
         self._adopted: set[str] = set()
         self._unwritten: list[AnyEvent] = []
+        self._common: Job | None = None
         self._recorded_at = self._began
 
     @property
@@ -140,7 +141,9 @@ class Driver:
     def _start(self, launch: Launch) -> None:
         seconds, cut = self._limit(launch)
         self._jobs[job_id(launch)] = (launch, cut)
-        self.engine.start(job_for(self.state, launch, self.place, seconds))
+        if self._common is None:  # not before the run has begun, and its task is known
+            self._common = template(self.state.task, self.place)
+        self.engine.start(job_for(self.state, launch, self._common, self.place, seconds))
 
     def _limit(self, launch: Launch) -> tuple[float | None, bool]:
         """Return a job's limit in seconds, and whether it is the run's rather than its own."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         MeasurementSettled,
     )
     from outlay.state import State
+    from outlay.task import Task
 
 Launch = events.AttemptLaunched | events.MeasurementLaunched
 
@@ -71,38 +72,24 @@ def token(state: State, launch: Launch) -> str:
     return hashlib.sha256(f"{uid}/{job_id(launch)}".encode()).hexdigest()[:32]
 
 
-def job_for(state: State, launch: Launch, place: Place, seconds: float | None) -> Job:
-    """Return the job that carries the launch out.
-
-    Args:
-        state: The state that the launch was applied to.
-        launch: What was launched.
-        place: Where it is to run.
-        seconds: Limit of the whole job; `None` for none.
-    """
-    task = state.task
-    subjects, runs = _what(state, launch)
-    identity = job_id(launch)
-    attempt = isinstance(launch, events.AttemptLaunched)
+def template(task: Task, place: Place) -> Job:
+    """Return what all jobs of a sitting have in common; `job_for` fills the rest in."""
     return Job(
-        id=identity,
-        token=token(state, launch),
-        folder=os.path.join(place.folder, "jobs", identity),
+        id="",
+        token="",
+        folder="",
         objects=os.path.join(place.folder, "objects"),
-        subjects=tuple(subjects),
-        runs=tuple(runs),
+        subjects=(),
+        runs=(),
         command=task.evaluator.command,
         function=task.evaluator.function,
         check=task.evaluator.check,
-        agent=place.agent if attempt else (),
-        agent_text=_brief(state, launch) if attempt and place.agent else "",
         metric=task.metric.name,
         source=task.metric.source,
         line=task.metric.line,
         secondary=task.metric.secondary,
         low=task.metric.low,
         high=task.metric.high,
-        seconds=seconds,
         memory=task.limits.memory,
         output=task.limits.output,
         environment=place.environment,
@@ -114,8 +101,33 @@ def job_for(state: State, launch: Launch, place: Place, seconds: float | None) -
         network=task.sandbox.network,
         gpu=task.sandbox.gpu,
         mask=place.mask,
-        keep_going=_keeps_going(launch),
         exclusive=_lock(place, task.evaluator.noise),
+    )
+
+
+def job_for(state: State, launch: Launch, common: Job, place: Place, seconds: float | None) -> Job:
+    """Return the job that carries the launch out.
+
+    Args:
+        state: The state that the launch was applied to.
+        launch: What was launched.
+        common: The sitting's `template`.
+        place: Where it is to run.
+        seconds: Limit of the whole job; `None` for none.
+    """
+    subjects, runs = _what(state, launch)
+    identity = job_id(launch)
+    attempt = isinstance(launch, events.AttemptLaunched)
+    return common._replace(
+        id=identity,
+        token=token(state, launch),
+        folder=os.path.join(place.folder, "jobs", identity),
+        subjects=tuple(subjects),
+        runs=tuple(runs),
+        agent=place.agent if attempt else (),
+        agent_text=_brief(state, launch) if attempt and place.agent else "",
+        seconds=seconds,
+        keep_going=_keeps_going(launch),
     )
 
 

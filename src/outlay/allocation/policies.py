@@ -73,10 +73,13 @@ def weights(parent: Node, children: Sequence[Node], power: float) -> list[float]
     """Return sampling weights, the largest base scaled to 1, divided by 1 + attempts in flight."""
     # Loops, which take half as long as comprehensions: every walk comes by here at every level.
     found: list[float] = []
-    top = FLOOR
-    for child in children:
-        value = base(parent, child)
-        if value > top:
+    top, unvisited = FLOOR, parent.value or 1.0
+    for child in children:  # `base`, written out
+        count = child.count
+        value = child.total / count if count else unvisited * sqrt(child.prior)
+        if value < FLOOR:
+            value = FLOOR
+        elif value > top:
             top = value
         found.append(value)
     for place, child in enumerate(children):
