@@ -149,18 +149,16 @@ class Ledger:
 
     def remaining_ratio(self, budget: Budget, elapsed: float) -> float:
         """Return `r_t`, the smallest remaining share of any limit, in [0, 1]."""
-        left = self.remaining(budget, elapsed)
-        ratios = [
-            rest / limit
-            for rest, limit in (
-                (left.attempts, budget.attempts),
-                (left.tokens, budget.tokens),
-                (left.usd, budget.usd),
-                (left.seconds, budget.seconds),
-            )
-            if rest is not None and limit
-        ]
-        return min(1.0, max(0.0, min(ratios, default=1.0)))
+        spent, held, ratio = self.spent, self.held, 1.0
+        for limit, used in (
+            (budget.attempts, spent.attempts + held.attempts),
+            (budget.tokens, spent.tokens + held.tokens if budget.tokens else 0.0),
+            (budget.usd, spent.usd + held.usd),
+            (budget.seconds, elapsed),
+        ):
+            if limit:
+                ratio = min(ratio, (limit - used) / limit)
+        return max(0.0, ratio)
 
 
 def _left(limit: float | None, used: float) -> float | None:

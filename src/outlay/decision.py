@@ -86,6 +86,8 @@ def attempt_reserve(state: State) -> Charge:
     Tokens and money are held up to what is left of them, so that the last attempt may begin.
     """
     usual, limit = state.usual_charge(), state.task.limits.seconds
+    if not (usual.tokens_in or usual.usd):
+        return Charge(attempts=1, seconds=_at_most(usual.seconds, limit))
     left = state.ledger.remaining(state.budget, 0.0)
     return Charge(
         attempts=1,

@@ -12,7 +12,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from outlay import events
-from outlay.agents.effects import Effects
 from outlay.allocation.reward import Reward
 from outlay.allocation.tree import Tree
 from outlay.budget import NOTHING, Charge, Kind, Ledger, Recent
@@ -202,7 +201,10 @@ class State:
             {lever.name: tuple(o.name for o in lever.options) for lever in self.task.levers},
             self.task.coordination,
         )
-        self.effects = Effects(self.task.levers, self.task.metric.sign)
+        if self.with_levers:
+            from outlay.agents.effects import Effects  # loads numpy, which takes a while
+
+            self.effects = Effects(self.task.levers, self.task.metric.sign)
         self.configurations: set[tuple[str, ...]] = set()
         self.interactions = Interactions()
         self.incumbent: Node = self.tree.root

@@ -83,7 +83,8 @@ def weights(parent: Node, children: Sequence[Node], power: float) -> list[float]
             top = value
         found.append(value)
     for place, child in enumerate(children):
-        found[place] = (found[place] / top) ** power / (1 + child.in_flight)
+        share = (found[place] / top) ** power
+        found[place] = share / (1 + child.in_flight) if child.in_flight else share
     return found
 
 

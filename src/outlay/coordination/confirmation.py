@@ -13,7 +13,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from outlay.coordination.boundaries import nominal_levels
 from outlay.coordination.estimates import Interval, estimate, paired_difference, t_upper
 from outlay.coordination.noise import squared_deviations
 
@@ -183,6 +182,8 @@ def _differences(evidence: Evidence) -> list[float]:
 
 def _half_width(spread: _Spread, n: int, index: int, rule: Sequential) -> float:
     """Return the half-width of the repeated confidence interval at look n (0 without noise)."""
+    from outlay.coordination.boundaries import nominal_levels
+
     levels = nominal_levels(
         rule.error_rate * _share(index), rule.max_pairs, _EXPONENT, _FIRST_LOOK
     )
@@ -208,6 +209,8 @@ def _lower_bound(n: int, looks: int) -> float:
     so ignoring one costs evaluations but no validity.
     """
     from scipy.special import ndtri
+
+    from outlay.coordination.boundaries import nominal_levels
 
     level = nominal_levels(_MISS_RATE, looks, _MISS_EXPONENT)[n - 1]
     return float(_DESIGN_GAIN + ndtri(level) / math.sqrt(n))
