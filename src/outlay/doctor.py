@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from outlay.agents.refusals import refuse_agent
 from outlay.allocation.policies import by_name
 from outlay.decision import NOISE_SEEDS, final_reserve
 from outlay.errors import InputError, OutlayError
 from outlay.execution import sandbox
 from outlay.execution.snapshot import load
 from outlay.globs import matches
-from outlay.session import refuse_agent, sitting
+from outlay.session import sitting
 
 if TYPE_CHECKING:
     from outlay.runs import Settings
@@ -215,7 +216,7 @@ def _plan(task: Task, settings: Settings, state: State) -> list[Check]:
     """Return what of policy, agent and budget would keep a first attempt from starting."""
     try:
         by_name(task.search.policy)
-        refuse_agent(task, settings)
+        refuse_agent(task, settings.agent)
     except InputError as error:
         return [Check(name="plan", ok=False, found=str(error))]
     left = task.budget.seconds

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from outlay import _autoresearch
 from outlay._taskdisk import check_files
-from outlay._tasktables import read_levers, read_tables, table
+from outlay._tasktables import read_levers, read_prices, read_tables, table
 from outlay.errors import InputError
 from outlay.task import (
+    Agent,
     Budget,
     Coordination,
     Evaluator,
@@ -132,6 +133,9 @@ def _build(
         sandbox=_sandbox(values["sandbox"]),
         coordination=Coordination(**values["coordination"]),
         search=Search(**values["search"]),
+        agent=Agent(**values["agent"]),
+        reflector=Agent(**values["reflector"]),
+        prices=read_prices(document, where),
     )
     check(task, where)
     return task

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from outlay.execution.capture import Capture
     from outlay.execution.processes import Process, Row
 
-Stop = Literal["", "timeout", "memory", "ended"]
+Stop = Literal["", "timeout", "memory", "ended", "given up"]
 _BEAT = 1.0
 _LOOK = 0.05
 
@@ -32,6 +32,7 @@ class Watch:
         wake: Readable when a signal came.
         tell: Called about every second with the seconds used and the processes seen.
         asked: Whether a signal asked the job to end.
+        give_up: Asked at every look whether the command at work is worth waiting for no longer.
         waited: Seconds spent waiting for a lock, which count for nothing.
         peak: Largest resident bytes seen.
     """
@@ -48,6 +49,7 @@ class Watch:
         self.wake = wake
         self.tell = tell
         self.asked = False
+        self.give_up: Callable[[], bool] = lambda: False
         self.waited = 0.0
         self.peak = 0
         self._begun = time.monotonic()
@@ -63,7 +65,7 @@ class Watch:
             return "ended"
         if self.seconds is not None and self.used() >= self.seconds:
             return "timeout"
-        return ""
+        return "given up" if self.give_up() else ""
 
     def look(self) -> Stop:
         """Look at the memory of all processes below this one; tell if it is time to."""
