@@ -58,6 +58,10 @@ class Child(Record, frozen=True):
         hypothesis: What is thought to be true.
         rationale: Why.
         risks: What may go wrong.
+        plan: The whole plan in Markdown; only of a root that a model drafted.
+        edits: Pairs (search, replace) that make the plan from its parent's, in this order; only
+            from a model.
+        summary: What differs from the parent, short Markdown; only from a model.
     """
 
     node: int
@@ -69,6 +73,9 @@ class Child(Record, frozen=True):
     hypothesis: str = ""
     rationale: str = ""
     risks: str = ""
+    plan: str = ""
+    edits: tuple[tuple[str, str], ...] = ()
+    summary: str = ""
 
 
 class Event(
