@@ -231,7 +231,9 @@ def _settings(task: Task, fault: Fault) -> None:
 def _agents(task: Task, fault: Fault) -> None:
     for name, agent in (("agent", task.agent), ("reflector", task.reflector)):
         if agent.url and not _URL.fullmatch(agent.url):
-            fault.value(f"{name}.url", agent.url, "an address that begins with http:// or https://")
+            fault.value(
+                f"{name}.url", agent.url, "an address that begins with http:// or https://"
+            )
         if agent.key and not _ENV.fullmatch(agent.key):
             allowed = "the name of the environment variable that holds the key, never the key"
             fault.value(f"{name}.key", "…", allowed)

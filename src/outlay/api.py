@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from outlay import taskfile
-from outlay.doctor import refuse_baseline
 from outlay.agents.refusals import refuse_agent
+from outlay.doctor import refuse_baseline
 from outlay.errors import InputError
 from outlay.execution.job import Evaluated, Job, Result
 from outlay.run import Run

@@ -308,9 +308,7 @@ def _reflect(
     if lacking_for_reflection(state, elapsed):
         return None
     work = f"r{state.reflections + 1}"
-    return msgspec.structs.replace(
-        launch, work=work, trial=1, reserve=reflection_reserve(state)
-    )
+    return msgspec.structs.replace(launch, work=work, trial=1, reserve=reflection_reserve(state))
 
 
 def next_move(state: State, elapsed: float) -> Move | None:

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
         MeasurementSettled,
         ReflectionLaunched,
     )
-    from outlay.reflecting import Came, received, request
-from outlay.state import State
+    from outlay.state import State
     from outlay.task import Task
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from outlay import events
@@ -10,10 +9,12 @@ from outlay.agents.reflections.answers import parse
 from outlay.agents.reflections.asking import ask_for
 from outlay.agents.reflections.question import Told, question
 from outlay.agents.reflections.shape import schema
-from outlay.execution.folder import head_and_tail, job_folder
+from outlay.execution.folder import head_and_tail
 from outlay.report.programs import patch_between
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from outlay.agents.reflections.asking import Ask
     from outlay.allocation.tree import Node
     from outlay.events import ReflectionLaunched

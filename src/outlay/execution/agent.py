@@ -16,7 +16,6 @@ from outlay.execution.job import AgentTold
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from outlay.agents.clients.contract import Happened, Invocation
     from outlay.execution.job import AgentWork
