@@ -100,12 +100,14 @@ def node_name(state: State, number: int) -> str:
 def change(state: State, node: Node) -> str:
     """Return what sets the node apart from its parent."""
     proposal = node.proposal
-    if proposal is None:
+    if proposal is None or (node.parent is None and not state.with_levers):
         return "baseline" if state.with_levers else "first plan"
     if proposal.changes:
         return settings(proposal.changes)
     if proposal.kind == "continue" and node.parent is not None:
         return f"goes on from node {node.parent.id}"
+    if proposal.kind == "repeat":
+        return "the first plan once more"
     return proposal.hypothesis or "no change named"
 
 
