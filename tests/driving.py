@@ -209,11 +209,11 @@ def model_answer(schema: str, random: Random) -> str:
     if "children" not in shape["properties"]:
         approach = [f"Try idea {random.randrange(10**6)}.", "Keep it simple."]
         return json.dumps({"title": "A", "hypothesis": "It helps.", "approach": approach})
-    lines = shape["$defs"]["child"]["properties"]["edits"]["items"]["properties"]["search"]["enum"]
+    edit = shape["$defs"]["child"]["properties"]["edits"]["items"]
+    lines = edit["properties"]["search"].get("enum", ["It helps."])
     asked = shape["properties"]["children"]["maxItems"]
-    return json.dumps(
-        {"children": [_model_child(lines, random) for _ in range(random.randint(1, asked))]}
-    )
+    came = asked if random.random() < 0.8 else 1
+    return json.dumps({"children": [_model_child(lines, random) for _ in range(came)]})
 
 
 def _model_child(lines: list[str], random: Random) -> dict[str, object]:

@@ -15,6 +15,7 @@ import pytest
 from outlay.execution import objects as store
 from outlay.execution import snapshot
 from outlay.execution.folder import read_claim, read_result
+from outlay.execution.job import AgentWork
 from tests.execution.conftest import SCORE, Lab, until
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ names = {name.partition(".")[0] for name in set(sys.modules) - before}
 print(sorted(names - set(sys.stdlib_module_names) - {"outlay"}))
 print(sorted(name for name in sys.modules if name.startswith("outlay.")))
 """
-    job = lab.job(agent=("true",), check=("true",))
+    job = lab.job(agent=works("touch", "value"), check=("true",))
     lab.written(job)
     done = subprocess.run(
         [sys.executable, "-c", script, str(lab.run_folder), job.id],
@@ -87,7 +88,8 @@ print(sorted(name for name in sys.modules if name.startswith("outlay.")))
     )
     others, ours = map(eval, done.stdout.splitlines())
     assert others == []
-    known_ours = ("outlay.execution", "outlay.globs", "outlay.__main__")
+    known_ours = ("outlay.execution", "outlay.globs", "outlay.__main__", "outlay.agents.clients")
+    ours.remove("outlay.agents")
     assert [name for name in ours if not name.startswith(known_ours)] == []
 
 
@@ -105,7 +107,7 @@ print(sorted(name for name in sys.modules if name.startswith("outlay.")))
         (SCORE, {"source": "r.json"}, "metric", "r.json was not written"),
         (SCORE, {"command": ("no-such-program",)}, "crash", "no-such-program"),
         (SCORE, {"check": ("false",)}, "check", "the correctness command ended with 1"),
-        (SCORE, {"agent": ("false",)}, "agent", "the agent ended with 1"),
+        (SCORE, {"agent": works("false")}, "agent", "the command ended with 1"),
         (SCORE, {"function": "nowhere:f"}, "crash", "nowhere"),
     ],
 )
@@ -280,8 +282,7 @@ def agent_files(agent: str) -> dict[str, str | bytes]:
 def run_agent(lab: Lab, agent: str, **fields: object) -> tuple[Result, str]:
     job = lab.job(
         subjects=(lab.subject(agent_files(agent)),),
-        agent=(sys.executable, "agent.py"),
-        agent_text="raise the value",
+        agent=works(sys.executable, "agent.py"),
         hidden=("hid/**",),
         **fields,
     )
@@ -350,11 +351,11 @@ os.symlink({str(outside)!r}, "out")
 )
 def test_a_changed_protected_file_means_no_score(lab: Lab, kind: Kind, change: str) -> None:
     change = f"import os\ntry:\n    {change}\nexcept OSError as error:\n    print('no:', error)\n"
-    for agent, score in ((change, SCORE), ("pass", change + SCORE)):
+    for agent, score in ((change, SCORE), ("open('value', 'w').write('2')", change + SCORE)):
         files = agent_files(agent) | {"score.py": score}
         job = lab.job(
             subjects=(lab.subject(files),),
-            agent=(sys.executable, "agent.py"),
+            agent=works(sys.executable, "agent.py"),
             protected=("fixed/**",),
             sandbox=kind,
         )
@@ -477,6 +478,10 @@ def test_whatever_modes_are_left_is_removed(lab: Lab) -> None:
     job = lab.job(script + "os.chmod('a', 0)\n" + SCORE)
     assert lab.run(job).status == "done"
     assert not (lab.folder(job) / "work").exists()
+
+
+def works(*command: str) -> AgentWork:
+    return AgentWork(client="command", command=command, text="raise the value")
 
 
 @pytest.fixture

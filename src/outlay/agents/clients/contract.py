@@ -149,6 +149,9 @@ class Reader(Protocol):
     or without end are kept out of the way.
     """
 
+    hopeless: bool
+    """Whether the client goes on without end, and should be ended."""
+
     def line(self, text: str) -> list[Happened]:
         """Return what this line tells."""
 
