@@ -242,7 +242,7 @@ def _agents(task: Task, fault: Fault) -> None:
             if getattr(agent, part) and not _clean(getattr(agent, part)):
                 fault.value(f"{name}.{part}", getattr(agent, part), "printable text on one line")
     for model, price in task.prices.items():
-        for part in ("input", "output", "cached"):
+        for part in ("input", "output", "cached", "cache_write"):
             found, key = getattr(price, part), f"prices.{shown(model)}.{part}"
             fault.unless_number(key, found, "dollars for a million tokens, at least 0", 0)
 

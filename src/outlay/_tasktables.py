@@ -162,7 +162,7 @@ TABLES: dict[str, dict[str, Reader]] = {
 }
 """Table to key to reader; `[levers.NAME]` and `[prices.MODEL]` have their own keys below."""
 
-PRICE: dict[str, Reader] = {"input": number, "output": number, "cached": number}
+PRICE: dict[str, Reader] = dict.fromkeys(("input", "output", "cached", "cache_write"), number)
 LEVER: tuple[str, ...] = ("options",)
 OPTION: dict[str, Reader] = {"args": command, "env": mapping, "files": mapping, "patch": text}
 

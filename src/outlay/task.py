@@ -252,11 +252,19 @@ class Agent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What a model costs, in US dollars for a million tokens; `cached` is input from a cache."""
+    """What a model costs, in US dollars for a million tokens.
+
+    Attributes:
+        input: Input tokens.
+        output: Output tokens, reasoning included.
+        cached: Input tokens that were read from a cache; `None` costs as much as `input`.
+        cache_write: Input tokens that were written to a cache; `None` likewise.
+    """
 
     input: float
     output: float
     cached: float | None = None
+    cache_write: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

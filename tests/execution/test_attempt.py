@@ -33,6 +33,10 @@ def attempt(lab: Lab, job_id: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
+def works(*command: str) -> AgentWork:
+    return AgentWork(client="command", command=command, text="raise the value")
+
+
 def test_a_second_start_finds_it_taken(lab: Lab) -> None:
     job = lab.job("open('../../../../../../count', 'a').write('x')\n" + SCORE, sandbox="subreaper")
     lab.written(job)
@@ -88,7 +92,13 @@ print(sorted(name for name in sys.modules if name.startswith("outlay.")))
     )
     others, ours = map(eval, done.stdout.splitlines())
     assert others == []
-    known_ours = ("outlay.execution", "outlay.globs", "outlay.__main__", "outlay.agents.clients")
+    known_ours = (
+        "outlay.execution",
+        "outlay.globs",
+        "outlay.__main__",
+        "outlay.agents.clients",
+        "outlay.tokens",
+    )
     ours.remove("outlay.agents")
     assert [name for name in ours if not name.startswith(known_ours)] == []
 
@@ -478,10 +488,6 @@ def test_whatever_modes_are_left_is_removed(lab: Lab) -> None:
     job = lab.job(script + "os.chmod('a', 0)\n" + SCORE)
     assert lab.run(job).status == "done"
     assert not (lab.folder(job) / "work").exists()
-
-
-def works(*command: str) -> AgentWork:
-    return AgentWork(client="command", command=command, text="raise the value")
 
 
 @pytest.fixture

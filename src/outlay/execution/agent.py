@@ -13,13 +13,14 @@ from outlay.agents.clients.contract import Ending, Request, Usage
 from outlay.agents.clients.registry import by_name
 from outlay.execution.folder import PLAN, USAGE, agent_usage, write_metered
 from outlay.execution.job import AgentTold
+from outlay.tokens import Prices, cost
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from outlay.agents.clients.contract import Happened, Invocation
     from outlay.execution.job import AgentWork
-    from outlay.execution.metering import Proxy
+    from outlay.execution.metering.proxy import Proxy
     from outlay.execution.runner import Runner
     from outlay.execution.workspace import Workspace
 
@@ -29,7 +30,8 @@ LOG = "agent.jsonl"
 EXCHANGES = "exchanges.jsonl.gz"
 """File in the job's folder with every exchange with the provider."""
 
-_SOCKET = "model.sock"
+_SOCKET, _PORT = "model.sock", 8971
+"""Where a client without a network reaches our proxy: outside, and on its own loopback."""
 
 _MOST_LINE, _MOST_LOG = 1 << 20, 5 << 20
 
@@ -61,6 +63,7 @@ class Session:
         self._home = runner.exchange / "home"
         self._apart = runner.kind == "bwrap" and not runner.network
         self._proxy: Proxy | None = None
+        self._secret = secrets.token_hex(16)
         self._printed = 0
         self._hopeless_since: float | None = None
         self._answer = ""
@@ -116,14 +119,15 @@ class Session:
         task = self._task
         if not task.url:
             return None
-        from outlay.execution.metering import Proxy, Upstream
+        from outlay.execution.metering.provider import Upstream
+        from outlay.execution.metering.proxy import Proxy
 
         proxy = Proxy(
             Upstream(task.url, os.environ.get(task.key, "") if task.key else ""),
-            secret=secrets.token_hex(16),
+            secret=self._secret,
             tokens=task.tokens,
             usd=task.usd,
-            prices=task.prices,
+            prices=Prices(*task.prices) if task.prices else None,
             patience=task.patience,
             record=self._runner.folder / EXCHANGES,
             socket=self._runner.exchange / _SOCKET if self._apart else None,
@@ -141,8 +145,8 @@ class Session:
                 home=str(self._home),
                 command=task.command,
                 model=task.model,
-                url=f"http://127.0.0.1:{proxy.port}" if proxy is not None else "",
-                key=proxy.secret if proxy is not None else "",
+                url=f"http://127.0.0.1:{proxy.port or _PORT}" if proxy is not None else "",
+                key=self._secret if proxy is not None else "",
                 confined=self._runner.kind == "bwrap",
                 schema=task.schema,
             )
@@ -157,9 +161,9 @@ class Session:
         """Return the command behind a bridge to the proxy, where its network is its own."""
         if self._proxy is None or not self._apart:
             return command
-        from outlay.execution.metering import bridged
+        from outlay.execution.metering.bridge import bridged
 
-        return bridged(command, self._proxy.port, self._runner.exchange / _SOCKET)
+        return bridged(command, _PORT, str(self._runner.exchange / _SOCKET))
 
     def _environment(self, invocation: Invocation) -> dict[str, str]:
         exchange = self._runner.exchange
@@ -245,21 +249,13 @@ class Lines:
                 self._log.write(text)
 
 
-def charged(usage: Usage, prices: tuple[float, float, float] | None) -> dict[str, Any]:
-    """Return tokens and money as fields of `Result`.
-
-    Args:
-        usage: What was used.
-        prices: Dollars for a million tokens of input, cached input and output, for money where
-            the client told none.
-    """
-    fresh = usage.input - usage.cached
-    usd = usage.usd or 0.0
-    if usage.usd is None and prices is not None:
-        tokens = (fresh, usage.cached, usage.output)
-        usd = sum(price * count for price, count in zip(prices, tokens, strict=True)) / 1e6
+def charged(usage: Usage, prices: tuple[float, ...] | None) -> dict[str, Any]:
+    """Return tokens and money as fields of `Result`; by the prices where no money was told."""
+    usd = usage.usd
+    if usd is None:
+        usd = cost(usage, Prices(*prices)) if prices is not None else 0.0
     return {
-        "tokens_in": fresh,
+        "tokens_in": usage.input - usage.cached,
         "tokens_cached": usage.cached,
         "tokens_out": usage.output,
         "usd": usd,

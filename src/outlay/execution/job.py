@@ -58,7 +58,7 @@ class AgentWork(NamedTuple):
         schema: JSON schema of the answer that is wanted in place of work on the files.
         tokens: Limit, counted as `outlay.budget.Charge.tokens`.
         usd: Limit in US dollars.
-        prices: US dollars for a million tokens of input, input from a cache, and output.
+        prices: As `outlay.tokens.Prices`, or `None`.
         partial: Whether what it left is evaluated where it failed or reached its limit.
         patience: Seconds that an overloaded provider is waited for.
         version: The client's own version, as the driver found it.
@@ -73,7 +73,7 @@ class AgentWork(NamedTuple):
     schema: str = ""
     tokens: float | None = None
     usd: float | None = None
-    prices: tuple[float, float, float] | None = None
+    prices: tuple[float, ...] | None = None
     partial: bool = False
     patience: float = 900.0
     version: str = ""
@@ -240,7 +240,7 @@ def result_from_json(text: str) -> Result:
 def _agent_work(fields: Any) -> AgentWork | None:
     if fields is None:
         return None
-    plain = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
+    plain: Any = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
     return AgentWork(**plain)
 
 
