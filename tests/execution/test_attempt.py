@@ -320,13 +320,14 @@ def test_an_agent_works_without_the_hidden_files(lab: Lab, kind: Kind) -> None:
 def test_a_planted_hidden_file_is_replaced(lab: Lab, kind: Kind) -> None:
     agent = """
 import os
+open("note", "w").close()
 os.makedirs("hid/__pycache__")
 open("hid/den.py", "w").write("raise SystemExit(0)")
 open("hid/__pycache__/den.cpython-311.pyc", "w").write("x")
 """
     result, _ = run_agent(lab, agent, sandbox=kind)
     assert (result.status, result.runs[0].value) == ("done", 1.0)
-    agent = "import os\nos.symlink('/tmp', 'hid')\n"
+    agent = "import os\nos.symlink('/tmp', 'hid')\nopen('note', 'w').close()\n"
     result, _ = run_agent(lab, agent, sandbox=kind)
     assert (result.status, result.runs[0].value) == ("done", 1.0)
 
@@ -337,7 +338,8 @@ def test_an_agent_cannot_answer_for_the_evaluator(lab: Lab, kind: Kind) -> None:
     (outside / "r.json").write_text("{}")
     agent = f"""
 import os
-exchange = os.path.dirname(os.environ["OUTLAY_PLAN"])
+open("note", "w").close()
+exchange = os.path.dirname(os.environ["OUTLAY_USAGE"])
 os.makedirs(exchange + "/result.json/x")
 os.symlink({str(outside)!r}, "out")
 """
@@ -360,7 +362,10 @@ os.symlink({str(outside)!r}, "out")
     ],
 )
 def test_a_changed_protected_file_means_no_score(lab: Lab, kind: Kind, change: str) -> None:
-    change = f"import os\ntry:\n    {change}\nexcept OSError as error:\n    print('no:', error)\n"
+    change = (
+        "import os\nopen('note', 'w').close()\n"
+        f"try:\n    {change}\nexcept OSError as error:\n    print('no:', error)\n"
+    )
     for agent, score in ((change, SCORE), ("open('value', 'w').write('2')", change + SCORE)):
         files = agent_files(agent) | {"score.py": score}
         job = lab.job(

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from outlay.agents.clients.contract import Ending, Request, Usage
 from outlay.agents.clients.registry import by_name
-from outlay.execution.folder import PLAN, USAGE, agent_usage, write_metered
+from outlay.execution.folder import USAGE, agent_usage, write_metered
 from outlay.execution.job import AgentTold
 from outlay.tokens import Prices, cost
 
@@ -137,7 +137,6 @@ class Session:
 
     def _invocation(self) -> Invocation:
         task, proxy = self._task, self._proxy
-        (self._runner.exchange / PLAN).write_text(task.text, encoding="utf-8")
         invocation = self._client.invoke(
             Request(
                 prompt=task.text,
@@ -166,9 +165,7 @@ class Session:
         return bridged(command, _PORT, str(self._runner.exchange / _SOCKET))
 
     def _environment(self, invocation: Invocation) -> dict[str, str]:
-        exchange = self._runner.exchange
-        own = {"OUTLAY_PLAN": str(exchange / PLAN), "OUTLAY_USAGE": str(exchange / USAGE)}
-        return {**invocation.environment, **own}
+        return {**invocation.environment, "OUTLAY_USAGE": str(self._runner.exchange / USAGE)}
 
     def _hopeless(self) -> bool:
         """Return whether nothing more can come of its requests and it had time to end itself."""

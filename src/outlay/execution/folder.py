@@ -35,8 +35,8 @@ class Usage(NamedTuple):
     seen: list[Process]
 
 
-PLAN, USAGE = "PLAN.md", "usage.json"
-"""Files in the job's `exchange`: what an agent is told, and where it may tell what it used."""
+USAGE = "usage.json"
+"""File in the job's `exchange` where an agent may tell what it used."""
 
 _METERED = "metered.json"
 
