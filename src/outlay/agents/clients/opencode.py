@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from outlay.agents.clients.contract import Ending, Happened, Invocation, Usage
@@ -48,7 +49,7 @@ class OpenCode:
             command += ["--model", model]
         if request.session:
             command += ["--session", request.session]
-        return Invocation((*command, "--", said.text), environment, said.files)
+        return Invocation((*command, "--", *_words(said.text)), environment, said.files)
 
     def reader(self, before: Usage = Usage()) -> OpenCodeReader:  # noqa: B008 - never changed
         """Return a reader for one run; its steps tell of themselves only."""
@@ -57,6 +58,15 @@ class OpenCode:
     def recover(self, home: str, session: str = "") -> Usage:
         """Return nothing: its events tell every step as it ends, and its files no more."""
         return Usage(complete=False)
+
+
+def _words(text: str) -> list[str]:
+    """Return the arguments that it joins to the text again.
+
+    It joins them with spaces, but puts one with a space in it between quotes, and takes one that
+    begins as a number does for a number (1.10 would be 1.1); so a tab keeps those from being one.
+    """
+    return re.sub(r"(^| )(?=[-+.]?\d)", "\t", text).split(" ")
 
 
 def _settings(request: Request) -> dict[str, Any]:

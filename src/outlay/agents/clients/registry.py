@@ -13,6 +13,7 @@ _BUILT_IN = {
     "claude": "Claude",
     "opencode": "OpenCode",
     "command": "Command",
+    "acp": "Acp",
 }
 NAMES = tuple(_BUILT_IN)
 """Clients that come with Outlay, each in a module of its name."""
