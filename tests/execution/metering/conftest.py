@@ -25,6 +25,7 @@ PATHS = {
     "chat": "/v1/chat/completions",
 }
 QUICK = Pace(first=0.01, most=0.02, connect=2.0, idle=0.2)
+QUIET = Pace(idle=30.0)
 
 
 class Got(NamedTuple):

@@ -41,17 +41,18 @@ def main() -> None:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
     listener.listen(64)
+    folder = os.open(os.path.dirname(place), os.O_PATH | os.O_DIRECTORY)
+    # The kernel takes no socket path over 107 bytes, and folders of runs can be deep.
+    short = f"/proc/self/fd/{folder}/{os.path.basename(place)}"
     child = start(command)
     for number in _PASSED:
         signal.signal(number, lambda found, _: pass_on(child, found))
     pumps: list[threading.Thread] = []
-    threading.Thread(target=accept, args=(listener, place, pumps), daemon=True).start()
+    threading.Thread(target=accept, args=(listener, short, pumps), daemon=True).start()
     _, status = os.waitpid(child, 0)
     until = time.monotonic() + LINGER
-    while (
-        alive := [pump for pump in list(pumps) if pump.is_alive()]
-    ) and until > time.monotonic():
-        alive[0].join(max(until - time.monotonic(), 0.0))
+    while (left := until - time.monotonic()) > 0 and (pump := alive(pumps)):
+        pump.join(left)
     leave(status)
 
 
@@ -81,14 +82,11 @@ def pass_on(child: int, number: int) -> None:
 
 def accept(listener: socket.socket, place: str, pumps: list[threading.Thread]) -> None:
     """Join every connection to one of its own outside."""
-    folder = os.open(os.path.dirname(place), os.O_PATH | os.O_DIRECTORY)
-    # The kernel takes no socket path over 107 bytes, and folders of runs can be deep.
-    short = f"/proc/self/fd/{folder}/{os.path.basename(place)}"
     while True:
         inside, _ = listener.accept()
         outside = socket.socket(socket.AF_UNIX)
         try:
-            outside.connect(short)
+            outside.connect(place)
         except OSError:
             inside.close()
             outside.close()
@@ -99,6 +97,11 @@ def accept(listener: socket.socket, place: str, pumps: list[threading.Thread]) -
             pump = threading.Thread(target=pour, args=(source, sink), daemon=True)
             pumps.append(pump)
             pump.start()
+
+
+def alive(pumps: list[threading.Thread]) -> "threading.Thread | None":
+    """Return one that still runs."""
+    return next((pump for pump in list(pumps) if pump.is_alive()), None)
 
 
 def pour(source: socket.socket, sink: socket.socket) -> None:

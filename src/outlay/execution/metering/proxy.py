@@ -180,6 +180,9 @@ def _on_path(place: Path) -> socket.socket:
     try:
         # The kernel takes no socket path over 107 bytes, and folders of runs can be deep.
         listener.bind(f"/proc/self/fd/{folder}/{place.name}")
+    except OSError:
+        listener.close()
+        raise
     finally:
         os.close(folder)
     listener.listen(MOST_CONNECTIONS)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _IDLE, _HEAD, _BODY = 600.0, 20.0, 120.0
 """Seconds that a client has until its next request, for its head, and for its body."""
+_PARTING = 1.0
 
 
 class Service(NamedTuple):
@@ -62,8 +63,9 @@ def serve(client: Wire, service: Service) -> None:
 
 def _refuse(client: Wire, fault: Malformed) -> None:
     answer = ours(fault.status, "invalid_request_error", str(fault))
-    with suppress(OSError):
+    with suppress(OSError, Silent):
         client.send(whole(answer, (), keep=False) + answer.body)
+        client.let_finish(_PARTING)
 
 
 class _Serving:
@@ -104,6 +106,8 @@ class _Serving:
         return found
 
     def _body(self, how: Frame) -> bytes:
+        if isinstance(how, int) and how > MOST_BODY:
+            raise Malformed(413, f"more than {MOST_BODY} bytes")
         body = bytearray()
         for piece in self._client.body(how, _BODY, total=_BODY):
             body += piece

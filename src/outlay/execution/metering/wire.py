@@ -88,6 +88,16 @@ class Wire:
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
 
+    def let_finish(self, seconds: float) -> None:
+        """Say that nothing more comes and hear the other side out, or it may not hear us.
+
+        Raises `Silent` when the seconds are over.
+        """
+        self.socket.shutdown(socket.SHUT_WR)
+        until = time.monotonic() + seconds
+        while self._more(until):
+            self._buffer.clear()
+
     def is_stale(self) -> bool:
         """Return whether a connection that nobody uses was closed or has unasked data."""
         return bool(self._buffer) or bool(_poll((self.socket, select.POLLIN), seconds=0))
