@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from outlay.agents.plans import plan
+from outlay.agents.reflections.texts import plan_of
 
 if TYPE_CHECKING:
     from outlay.allocation.tree import Node
@@ -18,7 +19,8 @@ def brief(state: State, node: Node) -> str:
     """Return the Markdown text for the attempt that executes the node."""
     hypothesis = node.proposal.hypothesis if node.proposal is not None else ""
     parts = [
-        plan(state.task, {}, hypothesis or "Some change of the editable files helps."),
+        plan_of(node)
+        or plan(state.task, {}, hypothesis or "Some change of the editable files helps."),
         "## What to do\n\nImprove the program in this folder. Change editable files only.",
         _standing(state, node),
         _history(state),
