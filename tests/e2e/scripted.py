@@ -21,7 +21,7 @@ LEVELS = ("0.5", "0.0", "0.4", "0.6", "0.55", "0.45", "0.52", "0.48")
 """What its revisions try, in this order; 0.6 is the best there is and 0.0 is far below."""
 
 _SCHEMA = re.compile(r"valid by this JSON schema:\n(\{.*\})")
-_LINE = re.compile(r"Set the level to ([0-9.]+)\.")
+_LINE = re.compile(r"Set the level to\s([0-9.]+)\.")
 
 
 def researcher() -> Callable[[Asked], Turn]:
