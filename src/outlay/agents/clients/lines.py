@@ -51,8 +51,13 @@ def word(found: dict[str, Any], *names: str) -> str:
     """Return the first of the fields that is text, free of what no file can hold; else empty."""
     for name in names:
         if isinstance(value := found.get(name), str) and value:
-            return value.encode("utf-8", "replace").decode("utf-8")
+            return _storable(value)
     return ""
+
+
+def _storable(text: str) -> str:
+    """Return the text without half characters, which JSON can hold and files cannot."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def count(found: dict[str, Any], *names: str) -> int:
@@ -71,7 +76,7 @@ def money(found: dict[str, Any], name: str) -> float | None:
 
 def shown(text: str) -> str:
     """Return one line for people, at most 300 characters."""
-    line = " ".join(text[: 4 * _SHOWN].split())
+    line = " ".join(_storable(text[: 4 * _SHOWN]).split())
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
 
 

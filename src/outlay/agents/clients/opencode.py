@@ -165,14 +165,15 @@ class OpenCodeReader:
 
     def ending(self, code: int, errors: str) -> Ending:
         """Return how OpenCode ended: well if its last step was an end and nothing failed."""
-        done = code == 0 and not self._failure and self._finish not in ("", "unknown")
         denied = self._last_denied
-        ok = done and not denied
-        said = self._failure or errors or f"opencode ended with {code} before it was done"
+        ok = code == 0 and not self._failure and not denied and self._finish == "stop"
+        said = self._failure or errors or f"its last step ended with {self._finish or 'nothing'}"
+        if denied:
+            said = "the last tool that it tried was denied"
         return Ending(
             ok=ok,
-            reason="" if ok else "denied" if done else why(said, self._status),
-            detail="" if ok else "the last tool that it tried was denied" if done else shown(said),
+            reason="" if ok else "denied" if denied else why(said, self._status),
+            detail="" if ok else shown(said),
             answer=self._answer,
             session=self._session,
             usage=self._usage if code == 0 else self._usage._replace(complete=False),
