@@ -85,6 +85,7 @@ class Session:
                     self._space,
                     self._environment(invocation),
                     network=not self._task.url,
+                    stdin=self._stdin(invocation),
                     tap=lines.feed,
                 )
                 lines.end()
@@ -155,6 +156,14 @@ class Session:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text, encoding="utf-8")
         return invocation
+
+    def _stdin(self, invocation: Invocation) -> str:
+        """Return the file that it reads as its standard input."""
+        if not invocation.stdin:
+            return os.devnull
+        place = self._runner.exchange / "stdin"
+        place.write_text(invocation.stdin, encoding="utf-8")
+        return str(place)
 
     def _bridged(self, command: tuple[str, ...]) -> tuple[str, ...]:
         """Return the command behind a bridge to the proxy, where its network is its own."""

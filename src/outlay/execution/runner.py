@@ -60,6 +60,7 @@ class Runner:
         env: dict[str, str],
         *,
         network: bool = False,
+        stdin: str | os.PathLike[str] = os.devnull,
         tap: Callable[[bytes], None] | None = None,
     ) -> step.Ended:
         """Run one command; raises `Fault` where a limit or the machine ended it.
@@ -70,6 +71,7 @@ class Runner:
             space: Where it runs.
             env: Variables of its own.
             network: Whether it may use the network even where the job may not.
+            stdin: File that it reads as its standard input.
             tap: Called with each piece of standard output as it comes.
         """
         self._stop_if_asked()
@@ -83,6 +85,7 @@ class Runner:
                 watch=self.watch,
                 out=out,
                 err=err,
+                stdin=stdin,
             )
         except OSError as error:
             if error.filename != command[0] or error.errno in (errno.EAGAIN, errno.ENOMEM):

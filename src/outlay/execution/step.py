@@ -118,13 +118,14 @@ def run(
     watch: Watch,
     out: Capture,
     err: Capture,
+    stdin: str | os.PathLike[str] = os.devnull,
 ) -> Ended:
     """Run a command and return how it ended, when none of its processes is left.
 
     Raises `OSError` if it cannot be started, with the program as its file name if that is why.
     """
     begun = time.monotonic()
-    child, streams = _start(command, folder, environment, (out, err))
+    child, streams = _start(command, folder, environment, (out, err), stdin)
     handle = os.pidfd_open(child)
     try:
         stop = _follow(handle, streams, watch)
@@ -151,6 +152,7 @@ def _start(
     folder: Path,
     environment: dict[str, str],
     captures: tuple[Capture, Capture],
+    stdin: str | os.PathLike[str],
 ) -> tuple[int, dict[int, Capture]]:
     """Start the command in a session of its own, and return its id and its open streams."""
     pipes = [os.pipe2(os.O_CLOEXEC) for _ in range(3)]
@@ -160,7 +162,7 @@ def _start(
         try:
             os.setsid()
             die_with(parent)
-            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(os.open(stdin, os.O_RDONLY), 0)
             os.dup2(pipes[0][1], 1)
             os.dup2(pipes[1][1], 2)
             for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them for itself

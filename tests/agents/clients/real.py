@@ -71,6 +71,8 @@ class Lab:
             place = self.home / name
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text)
+        stdin = self.home / "stdin"
+        stdin.write_text(invocation.stdin)
         wake, never = os.pipe()
         watch = step.Watch(seconds, None, wake, lambda *_: None)
         reader, told = self.client.reader(before), []
@@ -83,6 +85,7 @@ class Lab:
                 watch=watch,
                 out=out,  # type: ignore[arg-type]
                 err=Capture(nowhere, 1 << 26),
+                stdin=stdin,
             )
         os.close(wake)
         os.close(never)

@@ -59,16 +59,21 @@ def test_its_prompt_arrives_as_it_is_with_a_form_in_words(lab: Lab) -> None:
     with ModelServer(answer) as server:
         ran = lab.run(server.url, prompt=prompt, schema=schema)
     assert json.loads(ran.ending.answer) == {"n": 3}
-    assert prompt.replace(" 1", "\t1").replace(" 0", "\t0") in prompts[0]
+    assert prompt in prompts[0]
     assert schema in prompts[0]
 
 
 def test_a_prompt_too_long_for_a_command_line(lab: Lab) -> None:
-    read = f"wc -c < {lab.home}/PLAN.md > hello.txt"
-    with ModelServer(turns(Turn(shell=read), Turn(text="read"))) as server:
+    prompts = []
+
+    def answer(asked: Asked) -> Turn:
+        prompts.append(asked.prompt)
+        return Turn(text="read")
+
+    with ModelServer(answer) as server:
         ran = lab.run(server.url, prompt="é" * 200_000)
     assert ran.ending.ok
-    assert (lab.work / "hello.txt").read_text().strip() == "400000"
+    assert "é" * 200_000 in prompts[0]
 
 
 def test_a_refused_key(lab: Lab) -> None:

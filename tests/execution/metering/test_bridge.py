@@ -66,8 +66,8 @@ def test_a_command_that_cannot_be_started() -> None:
     assert "'no-such-command' cannot be started: No such file" in done.stderr
 
 
-def test_the_command_has_nothing_to_read() -> None:
-    assert run("cat", input="not for you").stdout == ""
+def test_the_command_reads_what_the_bridge_is_given() -> None:
+    assert run("cat", input="for you").stdout == "for you"
 
 
 def test_it_starts_in_the_same_folder_with_the_same_environment(tmp_path: Path) -> None:

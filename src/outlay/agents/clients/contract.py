@@ -106,11 +106,19 @@ class Request(NamedTuple):
 
 
 class Invocation(NamedTuple):
-    """A command line, what it needs in its environment, and files in its home (path to text)."""
+    """A command line and what it needs.
+
+    Attributes:
+        command: Program and arguments.
+        environment: Variables of its own.
+        files: Path in its home to text.
+        stdin: What it reads on its standard input, which is never left open.
+    """
 
     command: tuple[str, ...]
     environment: dict[str, str] = _NONE
     files: dict[str, str] = _NONE
+    stdin: str = ""
 
 
 class Happened(NamedTuple):

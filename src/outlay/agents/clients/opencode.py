@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 from outlay.agents.clients.contract import Ending, Happened, Invocation, Usage
 from outlay.agents.clients.lines import count, money, part, record, shown, why, word
 from outlay.agents.clients.programs import find
-from outlay.agents.clients.prompts import instruction
+from outlay.agents.clients.prompts import whole
 
 if TYPE_CHECKING:
     from outlay.agents.clients.contract import Request
@@ -37,7 +36,6 @@ class OpenCode:
             )
         if request.url and not request.model:
             raise ValueError("model: found none, allowed: the name of a model for opencode")
-        said = instruction(request, schema=True)
         environment = {f"OPENCODE_DISABLE_{name}": "1" for name in _QUIET}
         if request.url:
             environment |= {"HOME": request.home, KEY: request.key}
@@ -49,7 +47,9 @@ class OpenCode:
             command += ["--model", model]
         if request.session:
             command += ["--session", request.session]
-        return Invocation((*command, "--", *_words(said.text)), environment, said.files)
+        # It changes a prompt among its arguments: quotes, spaces and numbers come out otherwise.
+        said = whole(request, schema=True)
+        return Invocation(tuple(command), environment, stdin=said)
 
     def reader(self, before: Usage = Usage()) -> OpenCodeReader:  # noqa: B008 - never changed
         """Return a reader for one run; its steps tell of themselves only."""
@@ -58,15 +58,6 @@ class OpenCode:
     def recover(self, home: str, session: str = "") -> Usage:
         """Return nothing: its events tell every step as it ends, and its files no more."""
         return Usage(complete=False)
-
-
-def _words(text: str) -> list[str]:
-    """Return the arguments that it joins to the text again.
-
-    It joins them with spaces, but puts one with a space in it between quotes, and takes one that
-    begins as a number does for a number (1.10 would be 1.1); so a tab keeps those from being one.
-    """
-    return re.sub(r"(^| )(?=[-+.]?\d)", "\t", text).split(" ")
 
 
 def _settings(request: Request) -> dict[str, Any]:

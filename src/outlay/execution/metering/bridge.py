@@ -57,14 +57,13 @@ def main() -> None:
 
 
 def start(command: list[str]) -> int:
-    """Start the command with nothing to read, at the head of a process group of its own."""
+    """Start the command at the head of a process group of its own."""
     child = os.fork()
     with suppress(OSError):  # both of us do it, since either may be first
         os.setpgid(child, child)
     if child:
         return child
     try:
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them for itself
             signal.signal(number, signal.SIG_DFL)
         os.execvp(command[0], command)  # noqa: S606 - no shell is the point
