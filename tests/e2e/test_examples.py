@@ -83,7 +83,7 @@ def test_autoresearch_alone_measures_the_baseline_and_says_what_is_needed(
     assert len(values) == 3
     assert all(0 < value < 10 for value in values)
     assert "[levers.NAME]" in done.stderr
-    assert "--agent command:" in done.stderr
+    assert "--agent codex" in done.stderr
 
 
 @needs_uv
