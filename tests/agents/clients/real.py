@@ -94,7 +94,11 @@ class Lab:
 
     def _view(self) -> sandbox.View:
         return sandbox.View(
-            work=str(self.work), exchange=str(self.home), tmp=str(self.tmp), network=True
+            work=str(self.work),
+            exchange=str(self.home),
+            tmp=str(self.tmp),
+            visible=tuple(os.path.realpath(path) for path in (_folder(),) if path),
+            network=True,
         )
 
 
@@ -118,9 +122,13 @@ class _Live:
         return getattr(self._capture, name)
 
 
+def _folder() -> str:
+    return os.environ.get("OUTLAY_CLIENTS", "")
+
+
 def installed(client: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the client's program; skips the test where the client is not installed."""
-    folder = os.environ.get("OUTLAY_CLIENTS", "")
+    folder = _folder()
     if not folder:
         pytest.skip("OUTLAY_CLIENTS names no folder with the real clients")
     places = [Path(folder, "node_modules", ".bin"), Path(folder, "bin")]
