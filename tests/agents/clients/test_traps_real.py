@@ -140,4 +140,4 @@ def test_codex_ends_with_0_though_its_tool_could_not_write(codex: Lab) -> None:
         ran = codex.start(invocation._replace(command=command), 30)
     assert (ran.ended.code, ran.ending.answer) == (0, "I wrote it.")
     assert not (codex.work / "hello.txt").exists()  # so the caller looks at the files
-    assert ran.ending.detail == "it ended without a command that ran"
+    assert ran.ending.detail in ("it ended without a command that ran", "its last command failed")
