@@ -45,7 +45,6 @@ _SAID = {
     "key": "the key was refused",
     "provider": "the server cannot be used now",
     "agent": "the request was refused",
-    "budget": "the account has no money left",
 }
 
 
