@@ -9,13 +9,11 @@ import pytest
 from outlay.agents.clients import programs
 from outlay.agents.clients.checks import examine_agent, examine_call
 from outlay.cli.app import main
-from tests.agents.clients.real import installed
+from tests.agents.clients.real import CLIENTS, installed
 from tests.model_server import ModelServer, Turn, turns
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-CLIENTS = ["codex", "claude", "opencode"]
 
 
 def program(path: Path, text: str) -> Path:

@@ -15,6 +15,7 @@ import pytest
 from outlay.agents.clients.contract import Invocation, Request, Usage
 from outlay.agents.clients.opencode import _words
 from outlay.agents.clients.registry import NAMES, by_name
+from tests.agents.clients.real import CLIENTS
 
 ASKED = Request(
     prompt="say \"hi\"; rm -rf '$HOME' {key}\n",
@@ -31,7 +32,7 @@ def invoke(client: str, **fields: Any) -> Invocation:
     return by_name(client).invoke(ASKED._replace(**fields))
 
 
-@pytest.mark.parametrize("client", ["codex", "claude", "opencode"])
+@pytest.mark.parametrize("client", CLIENTS)
 def test_a_key_goes_into_the_environment_and_nowhere_else(client: str) -> None:
     made = invoke(client)
     assert "sk-secret" in made.environment.values()
@@ -39,7 +40,7 @@ def test_a_key_goes_into_the_environment_and_nowhere_else(client: str) -> None:
     assert made.environment["HOME"] == "/h"
 
 
-@pytest.mark.parametrize("client", ["codex", "claude", "opencode"])
+@pytest.mark.parametrize("client", CLIENTS)
 def test_without_an_address_the_configuration_of_the_user_stays(client: str) -> None:
     made = invoke(client, url="", key="")
     assert not {"HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR"} & made.environment.keys()
