@@ -6,6 +6,7 @@ OUTLAY_CLIENTS names the folder where the clients are installed, as `.ci/run` do
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,13 +18,19 @@ from outlay.agents.clients.registry import by_name
 from outlay.execution import sandbox, step
 from outlay.execution.capture import Capture
 from outlay.execution.environment import child_environment
+from tests.model_server import Turn, turns
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from outlay.agents.clients.contract import Client, Invocation
 
+CLIENTS = ("codex", "claude", "opencode")
+REAL = [pytest.mark.real_client, pytest.mark.xdist_group("clients")]  # one at a time
 WRITE = "printf 'hello from the script\\n' > hello.txt"
 
 
+WROTE = turns(Turn(shell=WRITE), Turn(text="I wrote it."))
 _NOTHING = Usage()
 
 
@@ -62,11 +69,25 @@ class Lab:
         return asked._replace(**fields)  # type: ignore[arg-type]
 
     def run(
-        self, url: str, *, seconds: float = 60, before: Usage = _NOTHING, **fields: object
+        self,
+        url: str,
+        *,
+        seconds: float = 90,
+        before: Usage = _NOTHING,
+        until: Callable[[], object] = lambda: False,
+        **fields: object,
     ) -> Ran:
-        return self.start(self.client.invoke(self.request(url, **fields)), seconds, before)
+        """Run until the client ends, or the clock or the condition ends it."""
+        invocation = self.client.invoke(self.request(url, **fields))
+        return self.start(invocation, seconds, before, until)
 
-    def start(self, invocation: Invocation, seconds: float, before: Usage = _NOTHING) -> Ran:
+    def start(
+        self,
+        invocation: Invocation,
+        seconds: float,
+        before: Usage = _NOTHING,
+        until: Callable[[], object] = lambda: False,
+    ) -> Ran:
         for name, text in invocation.files.items():
             place = self.home / name
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +95,11 @@ class Lab:
         stdin = self.home / "stdin"
         stdin.write_text(invocation.stdin)
         wake, never = os.pipe()
-        watch = step.Watch(seconds, None, wake, lambda *_: None)
+
+        def look(*_: object) -> None:
+            watch.asked = watch.asked or bool(until())
+
+        watch = step.Watch(seconds, None, wake, look)
         reader, told = self.client.reader(before), []
         with open(os.devnull, "wb", 0) as nowhere:
             out = _Live(Capture(nowhere, 1 << 26), reader, told, watch)
@@ -97,8 +122,24 @@ class Lab:
 
     def _view(self) -> sandbox.View:
         return sandbox.View(
-            work=str(self.work), exchange=str(self.home), tmp=str(self.tmp), network=True
+            work=str(self.work),
+            exchange=str(self.home),
+            tmp=str(self.tmp),
+            visible=tuple(os.path.realpath(path) for path in (_folder(),) if path),
+            network=True,
         )
+
+
+def for_long(condition: Callable[[], object]) -> Callable[[], bool]:
+    """Return a condition that holds when the first one has held for three seconds."""
+    since: list[float] = []
+
+    def held() -> bool:
+        if condition():
+            since.append(time.monotonic())
+        return bool(since) and time.monotonic() - since[0] > 3
+
+    return held
 
 
 class _Live:
@@ -121,9 +162,13 @@ class _Live:
         return getattr(self._capture, name)
 
 
+def _folder() -> str:
+    return os.environ.get("OUTLAY_CLIENTS", "")
+
+
 def installed(client: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the client's program; skips the test where the client is not installed."""
-    folder = os.environ.get("OUTLAY_CLIENTS", "")
+    folder = _folder()
     if not folder:
         pytest.skip("OUTLAY_CLIENTS names no folder with the real clients")
     places = [Path(folder, "node_modules", ".bin"), Path(folder, "bin")]

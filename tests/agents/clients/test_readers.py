@@ -49,7 +49,8 @@ def test_codex_goes_on_after_an_error_that_is_tried_again() -> None:
     [
         ("unexpected status 401 Unauthorized: Incorrect API key provided, url: x", "key"),
         ("unexpected status 403 Forbidden: no", "key"),
-        ("unexpected status 402 Payment Required: the limit of the attempt", "budget"),
+        ("unexpected status 402 Payment Required: no money", "key"),
+        ("unexpected status 400 Bad Request: the budget of this attempt is spent", "budget"),
         ("exceeded retry limit, last status: 429 Too Many Requests", "provider"),
         ("We're currently experiencing high demand, which may cause errors.", "provider"),
         ("stream disconnected before completion", "provider"),

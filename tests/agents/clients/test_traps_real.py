@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agents.clients.real import WRITE, Lab, installed, processes_with
+from tests.agents.clients.real import REAL, WROTE, Lab, installed, processes_with
 from tests.model_server import ModelServer, Turn, turns
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.real_client, pytest.mark.xdist_group("clients")]
-WROTE = turns(Turn(shell=WRITE), Turn(text="I wrote it."))
+pytestmark = REAL
 SLEEPS = turns(Turn(shell="sleep 60"), Turn(text="slept"))
 
 
@@ -117,9 +116,9 @@ def _until(done: object) -> None:
     pytest.fail("it did not happen within 30 s")
 
 
-@pytest.mark.parametrize(("client", "seconds"), [("claude", 5), ("opencode", 30)])
+@pytest.mark.parametrize("client", ["claude", "opencode"])
 def test_a_tool_that_still_runs_dies_with_our_end_of_the_tree(
-    client: str, seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed(client, monkeypatch)
     lab = Lab(client, tmp_path)
@@ -127,9 +126,8 @@ def test_a_tool_that_still_runs_dies_with_our_end_of_the_tree(
     token = secrets.token_hex(16)
     tool = f"touch started; sleep 61 # {token}"
     with ModelServer(turns(Turn(shell=tool), Turn(text="slept"))) as server:
-        ran = lab.run(server.url, seconds=seconds)
-    assert (lab.work / "started").exists()
-    assert (ran.ended.stop, ran.ended.left, processes_with(token)) == ("timeout", 0, [])
+        ran = lab.run(server.url, until=(lab.work / "started").exists)
+    assert (ran.ended.stop, ran.ended.left, processes_with(token)) == ("ended", 0, [])
 
 
 def test_codex_ends_with_0_though_its_tool_could_not_write(codex: Lab) -> None:
@@ -140,4 +138,4 @@ def test_codex_ends_with_0_though_its_tool_could_not_write(codex: Lab) -> None:
         ran = codex.start(invocation._replace(command=command), 30)
     assert (ran.ended.code, ran.ending.answer) == (0, "I wrote it.")
     assert not (codex.work / "hello.txt").exists()  # so the caller looks at the files
-    assert ran.ending.detail == "it ended without a command that ran"
+    assert ran.ending.detail in ("it ended without a command that ran", "its last command failed")

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outlay.agents.clients.contract import Usage
@@ -54,6 +54,7 @@ def counted(protocol: Protocol, stream: bytes, cuts: list[int] = []) -> Counter:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
+@settings(deadline=None)
 @given(
     usage=usages(),
     text=st.text(max_size=40),
@@ -75,6 +76,7 @@ def test_exact_however_the_bytes_are_cut(
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
+@settings(deadline=None)
 @given(usage=usages(), text=st.text(max_size=40))
 def test_exact_in_one_body(protocol: Protocol, usage: Usage, text: str) -> None:
     whole = json.dumps(pieces(protocol, Turn(text=text, usage=usage)).whole).encode()
@@ -84,6 +86,7 @@ def test_exact_in_one_body(protocol: Protocol, usage: Usage, text: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
+@settings(deadline=None)
 @given(at=st.integers(0, 3000), usage=usages())
 def test_a_cut_stream_is_exact_or_marked(protocol: Protocol, at: int, usage: Usage) -> None:
     stream = stream_of(protocol, Turn(text="The answer is forty-two.", usage=usage))
@@ -107,6 +110,7 @@ def test_what_was_told_before_a_cut_is_kept() -> None:
     assert (found.output, found.complete) == (10, False)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=400))
 def test_nonsense_is_counted_as_bytes_and_never_exact(data: bytes) -> None:
     for protocol in PROTOCOLS:
@@ -158,6 +162,7 @@ def test_usage_chunk_is_told_from_others() -> None:
     assert not is_only_usage(b"[DONE]")
 
 
+@settings(deadline=None)
 @given(
     lines=st.lists(st.binary(max_size=20), max_size=20),
     cuts=st.lists(st.integers(0, 400), max_size=30),

@@ -7,6 +7,8 @@ import http.client
 import json
 import re
 import stat
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -217,7 +219,7 @@ def test_every_exchange_is_recorded_without_keys(tmp_path: Path) -> None:
         send(proxy.port, PATHS["messages"], asking("messages"))
         send(proxy.port, PATHS["messages"], asking("messages"), key="other")
         assert proxy.unrecorded == 0
-    first, second, third = exchanges(record)
+    first, second, third = sorted(exchanges(record))  # by the time of the request
     assert (first.method, first.target) == ("POST", "/v1/messages?beta=true")
     assert first.sent == {"anthropic-version": "2023-06-01"}
     assert json.loads(first.request)["messages"][0]["content"] == "my key is [redacted]"
@@ -252,3 +254,10 @@ def test_a_file_in_the_place_of_the_socket_stays(tmp_path: Path) -> None:
     with pytest.raises(OSError), metered("http://h", socket=place):  # noqa: PT011
         pass
     assert place.read_text() == "mine"
+
+
+def test_it_loads_the_standard_library_and_of_that_little() -> None:
+    code = "import outlay.execution.metering.proxy, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert not loaded & {"msgspec", "numpy", "click", "http", "email", "ssl", "gzip", "asyncio"}

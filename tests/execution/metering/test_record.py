@@ -5,7 +5,7 @@ import json
 import stat
 from typing import TYPE_CHECKING
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outlay.execution.metering.record import (
@@ -41,6 +41,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+@settings(deadline=None)
 @given(cut=st.integers(1, 200))
 def test_a_kill_loses_the_last_one_only(
     tmp_path_factory: pytest.TempPathFactory, cut: int

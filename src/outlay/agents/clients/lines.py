@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 _MOST_TOKENS = 10**15
 _SHOWN = 300
 
+_SPENT = "the budget of this attempt is spent"  # so says our proxy
 _STATUS = re.compile(r"(?:status(?: code)?:?|HTTP|API Error:?)\s+(\d{3})\b", re.IGNORECASE)
 _KEY = re.compile(
     r"unauthori[sz]ed|api.?key|authenticat|not logged in|permission_error|/login", re.IGNORECASE
@@ -87,12 +88,12 @@ def why(text: str, status: int = 0) -> Reason:
         text: What the client says.
         status: HTTP status; 0 looks for one in the text.
     """
+    if _SPENT in text:
+        return "budget"
     if not status and (found := _STATUS.search(text)):
         status = int(found[1])
-    if status in (401, 403):
+    if status in (401, 402, 403) or "insufficient_quota" in text:
         return "key"
-    if status == 402:
-        return "budget"
     if status in (408, 409, 425, 429) or status >= 500:
         return "provider"
     if status:

@@ -1,24 +1,27 @@
 """Runs a command in a sandbox without network, and joins a port in there to a Unix socket outside.
 
 Run as source text inside the sandbox, `python -I -S -c SOURCE PORT SOCKET -- COMMAND…`, so it
-imports nothing of ours and little else. It stands in for the command: it listens before that
-starts, passes signals on to its process group, ends as it ended, and not before every connection
-had the time to say what it still has to say.
-"""
+imports nothing of ours. It stands in for the command: it listens before that starts, passes
+signals on to its process group, ends as it ended, and not before every connection had the time to
+say what it still has to say.
 
+It uses the modules in C: the ones in Python above them take longer to load than all else here.
+"""
+# ruff: noqa: SIM105 - contextlib is one of those
+
+import _signal  # type: ignore[import-not-found]
+import _socket
+import _thread
 import os
-import signal
-import socket
 import sys
-import threading
 import time
-from contextlib import suppress
 
 LINGER = 5.0
 """Seconds that connections get after the command ended; a program it left behind may hold one."""
 
-_PASSED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1)
+_PASSED = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT, _signal.SIGUSR1)
 _PIECE = 1 << 16
+_LOOK = 0.005
 
 
 def bridged(command: tuple[str, ...], port: int, place: str) -> tuple[str, ...]:
@@ -37,8 +40,8 @@ def bridged(command: tuple[str, ...], port: int, place: str) -> tuple[str, ...]:
 def main() -> None:
     """Listen, run the command, pass bytes on, and end as the command ended."""
     port, place, command = int(sys.argv[1]), sys.argv[2], sys.argv[4:]
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+    listener.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
     listener.listen(64)
     folder = os.open(os.path.dirname(place), os.O_PATH | os.O_DIRECTORY)
@@ -46,26 +49,28 @@ def main() -> None:
     short = f"/proc/self/fd/{folder}/{os.path.basename(place)}"
     child = start(command)
     for number in _PASSED:
-        signal.signal(number, lambda found, _: pass_on(child, found))
-    pumps: list[threading.Thread] = []
-    threading.Thread(target=accept, args=(listener, short, pumps), daemon=True).start()
+        _signal.signal(number, lambda found, _: pass_on(child, found))
+    pouring: list[int] = []  # one entry for each thread that passes bytes on
+    _thread.start_new_thread(accept, (listener, short, pouring))
     _, status = os.waitpid(child, 0)
     until = time.monotonic() + LINGER
-    while (left := until - time.monotonic()) > 0 and (pump := alive(pumps)):
-        pump.join(left)
+    while pouring and time.monotonic() < until:
+        time.sleep(_LOOK)
     leave(status)
 
 
 def start(command: list[str]) -> int:
     """Start the command at the head of a process group of its own."""
     child = os.fork()
-    with suppress(OSError):  # both of us do it, since either may be first
-        os.setpgid(child, child)
+    try:
+        os.setpgid(child, child)  # both of us do it, since either may be first
+    except OSError:
+        pass  # it was the other, and the command runs already
     if child:
         return child
     try:
-        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them for itself
-            signal.signal(number, signal.SIG_DFL)
+        for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # Python ignores them for itself
+            _signal.signal(number, _signal.SIG_DFL)
         os.execvp(command[0], command)  # noqa: S606 - no shell is the point
     except OSError as fault:
         os.write(2, f"bridge: {command[0]!r} cannot be started: {fault.strerror}\n".encode())
@@ -75,54 +80,55 @@ def start(command: list[str]) -> int:
 
 def pass_on(child: int, number: int) -> None:
     """Send a signal to everything in the command's group."""
-    with suppress(ProcessLookupError):
+    try:
         os.killpg(child, number)
+    except ProcessLookupError:
+        pass
 
 
-def accept(listener: socket.socket, place: str, pumps: list[threading.Thread]) -> None:
+def accept(listener: _socket.socket, place: str, pouring: list[int]) -> None:
     """Join every connection to one of its own outside."""
     while True:
-        inside, _ = listener.accept()
-        outside = socket.socket(socket.AF_UNIX)
-        try:
-            outside.connect(place)
-        except OSError:
-            inside.close()
-            outside.close()
-            continue
-        inside.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        pumps[:] = [pump for pump in pumps if pump.is_alive()]
-        for source, sink in ((inside, outside), (outside, inside)):
-            pump = threading.Thread(target=pour, args=(source, sink), daemon=True)
-            pumps.append(pump)
-            pump.start()
+        handle, _ = listener._accept()  # type: ignore[attr-defined]
+        join(_socket.socket(fileno=handle), place, pouring)
 
 
-def alive(pumps: list[threading.Thread]) -> "threading.Thread | None":
-    """Return one that still runs."""
-    return next((pump for pump in list(pumps) if pump.is_alive()), None)
+def join(inside: _socket.socket, place: str, pouring: list[int]) -> None:
+    """Pass bytes on in both directions; both ends close with their last reference."""
+    outside = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        outside.connect(place)
+    except OSError:
+        return
+    inside.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
+    for source, sink in ((inside, outside), (outside, inside)):
+        pouring.append(source.fileno())
+        _thread.start_new_thread(pour, (source, sink, pouring))
 
 
-def pour(source: socket.socket, sink: socket.socket) -> None:
+def pour(source: _socket.socket, sink: _socket.socket, pouring: list[int]) -> None:
     """Pass bytes on until either side ends, and tell the other."""
-    with suppress(OSError):
+    try:
         while data := source.recv(_PIECE):
             sink.sendall(data)
-    for end, how in ((sink, socket.SHUT_WR), (source, socket.SHUT_RD)):
-        with suppress(OSError):
+    except OSError:
+        pass
+    for end, how in ((sink, _socket.SHUT_WR), (source, _socket.SHUT_RD)):
+        try:
             end.shutdown(how)
+        except OSError:
+            pass
+    pouring.pop()
 
 
 def leave(status: int) -> None:
     """End as the command ended, by the same signal if it was one."""
     code = os.waitstatus_to_exitcode(status)
-    sys.stdout.flush()
-    if code >= 0:
-        os._exit(code)
-    if -code not in (signal.SIGKILL, signal.SIGSTOP):
-        signal.signal(-code, signal.SIG_DFL)
-    os.kill(os.getpid(), -code)
-    os._exit(128 - code)
+    if code < 0:
+        if -code not in (_signal.SIGKILL, _signal.SIGSTOP):
+            _signal.signal(-code, _signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code % 256)
 
 
 if __name__ == "__main__":

@@ -127,7 +127,7 @@ class Provider:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return Wire(self._secured(plain) if self._secure else plain)
         except OSError as fault:
-            raise Unreachable(f"the provider cannot be reached: {fault.strerror}") from fault
+            raise Unreachable(f"the provider cannot be reached: {fault}") from fault
 
     def _secured(self, plain: socket.socket) -> socket.socket:
         import ssl  # slow to import, and a local server needs none
@@ -157,7 +157,7 @@ class Provider:
             if head is None or match is None:
                 raise Cut
             status = int(match[2])
-            if status >= 200 or status == 101:
+            if status >= 200:
                 break
         bare = method == "HEAD" or status in (204, 304)
         return Reply(

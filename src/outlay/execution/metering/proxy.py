@@ -41,7 +41,8 @@ class Proxy:
         patience: Seconds that requests wait in all for a provider that keeps failing.
         record: File that every exchange is appended to.
         socket: Unix socket to listen on in place of a port of the loopback.
-        told: Called with the usage so far after each response, from another thread.
+        told: Called with the usage so far after each response, from another thread, one call at
+            a time; must not raise.
         pace: Pauses and time limits.
 
     Attributes:

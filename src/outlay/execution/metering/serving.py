@@ -83,6 +83,7 @@ class _Serving:
         try:
             return self._pass_on(self._read())
         except Refused as refusal:
+            self._draft.asked = b""  # an agent that asks for ever must not fill the disk
             self._answer(ours(refusal.status, refusal.kind, refusal.text), keep=False)
             return False
         except Gone:
