@@ -20,6 +20,7 @@ LINGER = 5.0
 """Seconds that connections get after the command ended; a program it left behind may hold one."""
 
 _PASSED = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT, _signal.SIGUSR1)
+_WAITED = (*_PASSED, _signal.SIGCHLD)
 _PIECE = 1 << 16
 _LOOK = 0.005
 
@@ -47,16 +48,17 @@ def main() -> None:
     folder = os.open(os.path.dirname(place), os.O_PATH | os.O_DIRECTORY)
     # The kernel takes no socket path over 107 bytes, and folders of runs can be deep.
     short = f"/proc/self/fd/{folder}/{os.path.basename(place)}"
+    # Blocked, signals wait for us to take them, so that none falls between two looks.
+    _signal.pthread_sigmask(_signal.SIG_BLOCK, _WAITED)
     child = start(command)
-    for number in _PASSED:
-        _signal.signal(number, lambda found, _: pass_on(child, found))
     pouring: list[int] = []  # one entry for each thread that passes bytes on
     _thread.start_new_thread(accept, (listener, short, pouring))
-    _, status = os.waitpid(child, 0)
+    while not (ended := os.waitpid(child, os.WNOHANG))[0]:
+        pass_on(child, _signal.sigwait(_WAITED))
     until = time.monotonic() + LINGER
     while pouring and time.monotonic() < until:
         time.sleep(_LOOK)
-    leave(status)
+    leave(ended[1])
 
 
 def start(command: list[str]) -> int:
@@ -71,6 +73,7 @@ def start(command: list[str]) -> int:
     try:
         for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # Python ignores them for itself
             _signal.signal(number, _signal.SIG_DFL)
+        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, _WAITED)
         os.execvp(command[0], command)  # noqa: S606 - no shell is the point
     except OSError as fault:
         os.write(2, f"bridge: {command[0]!r} cannot be started: {fault.strerror}\n".encode())
@@ -79,9 +82,10 @@ def start(command: list[str]) -> int:
 
 
 def pass_on(child: int, number: int) -> None:
-    """Send a signal to everything in the command's group."""
+    """Send a signal, but the news of the command's end, to everything in its group."""
     try:
-        os.killpg(child, number)
+        if number != _signal.SIGCHLD:
+            os.killpg(child, number)
     except ProcessLookupError:
         pass
 
@@ -127,6 +131,7 @@ def leave(status: int) -> None:
     if code < 0:
         if -code not in (_signal.SIGKILL, _signal.SIGSTOP):
             _signal.signal(-code, _signal.SIG_DFL)
+        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, _WAITED)
         os.kill(os.getpid(), -code)
     os._exit(code % 256)
 
