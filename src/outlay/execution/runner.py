@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from outlay.execution import fault, sandbox, step
+from outlay.execution import fault, harbor, sandbox, step
 from outlay.execution.capture import Capture
 from outlay.execution.folder import is_full
 from outlay.execution.processes import TOKEN
@@ -55,6 +55,10 @@ class Runner:
     ) -> step.Ended:
         """Run one command; raises `Fault` where a limit or the machine ended it."""
         self._stop_if_asked()
+        if self._job.container:
+            if self._kind != "bwrap":
+                raise fault.failed("crash", harbor.NEEDS_BUBBLEWRAP)
+            harbor.make_folders(space.root, self.exchange)
         out, err = self._captures(label)
         ooms = _oom_kills()
         try:
@@ -139,6 +143,7 @@ class Runner:
             protected=tuple(str(path) for path in space.guarded() if not path.is_symlink()),
             network=job.network,
             gpu=job.gpu,
+            container=job.container,
         )
 
 
