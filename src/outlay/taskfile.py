@@ -58,18 +58,24 @@ def load(path: str | Path, budget: Budget | None = None) -> Task:
     return task
 
 
-def load_text(text: str, where: str, folder: str | Path) -> Task:
+def load_text(
+    text: str,
+    where: str,
+    folder: str | Path,
+    tables: Mapping[str, dict[str, Any]] | None = None,
+) -> Task:
     """Return the task written in `text`, without a look at the disk.
 
     Args:
         text: TOML.
         where: What messages call the file.
         folder: Folder that `workspace` is relative to.
+        tables: What the text may leave out, see `layout`.
 
     Raises:
         InputError: If anything in the text is wrong.
     """
-    return _build(_tasktext.document(text, where), where, Path(folder), {}, None)
+    return _build(_tasktext.document(text, where), where, Path(folder), tables or {}, None)
 
 
 def recognise(folder: str | Path, budget: Budget | None = None) -> Task | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,8 +16,7 @@ from outlay import events
 from outlay.execution import sandbox
 from outlay.sqlite_store import SqliteStore
 from tests.e2e.conftest import OUTLAY, Command
-
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+from tests.e2e.test_examples import FEW_SEEDS, FEWER, copy, needs_uv
 
 needs_bwrap = pytest.mark.skipif(not sandbox.works("bwrap"), reason="bubblewrap does not start")
 
@@ -34,8 +34,7 @@ open("/logs/verifier/reward.json", "w").write('{"reward": 1}')
 @pytest.fixture
 def harbor(tmp_path: Path) -> Path:
     """A copy of the example, and the solution's program where an agent script can find it."""
-    folder = tmp_path / "harbor"
-    shutil.copytree(EXAMPLES / "harbor", folder, ignore=shutil.ignore_patterns(".outlay"))
+    folder = copy("harbor", tmp_path, {})
     shutil.copy(folder / "solution" / "shorten.py", tmp_path / "shorten.py")
     return folder
 
@@ -45,7 +44,7 @@ def agent(harbor: Path, script: str) -> str:
     path = harbor.parent / "agent.py"
     path.write_text(script)
     text = f'[sandbox]\nread = ["{path}", "{path.with_name("shorten.py")}"]\n'
-    text += "[seeds]\nfinal = [1, 2]\nselection = [3]\n[budget]\nattempts = 2\n"
+    text += "[seeds]\nfinal = [1, 2]\nselection = [3]\n[budget]\nattempts = 1\n"
     (harbor / "outlay.toml").write_text(text)
     return f"command:{sys.executable} -I {path}"
 
@@ -65,11 +64,11 @@ def test_a_harbor_task_is_searched_by_an_agent(harbor: Path, outlay: Command) ->
     done = outlay("search", harbor, "--json", "--agent", agent(harbor, script))
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert (found["run"], found["attempts"], found["metric"]) == ("round-trip", 2, "reward")
+    assert (found["run"], found["attempts"], found["metric"]) == ("round-trip", 1, "reward")
     assert found["baseline"]["selected"] == 0.0
     assert found["champion"]["selected"] == 1.0
     assert not found["self_reported"]
-    (first, _) = settled(harbor, "round-trip")
+    (first,) = settled(harbor, "round-trip")
     assert first.evaluations[0].metrics["metric"] < 4.5
     assert "environment/Dockerfile: not built" in done.stderr
     assert "environment.cpus" in done.stderr
@@ -85,7 +84,7 @@ def test_a_planted_reward_and_a_wrong_answer_earn_nothing(harbor: Path, outlay: 
     done = outlay("search", harbor, "--json", "--agent", agent(harbor, script))
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["champion"]["node"] == "baseline"
-    assert [e.evaluations[0].value for e in settled(harbor, "round-trip")] == [0.0, 0.0]
+    assert [e.evaluations[0].value for e in settled(harbor, "round-trip")] == [0.0]
 
 
 @needs_bwrap
@@ -114,3 +113,34 @@ def test_a_harbor_task_without_bubblewrap_says_why_it_cannot_run(
     assert done.returncode == 1
     assert "bubblewrap" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+FASTER = """\
+import os, pathlib, re
+plan = pathlib.Path(os.environ["OUTLAY_PLAN"]).read_text()
+programme = pathlib.Path("program.md").read_text().strip()
+assert programme in plan and "make one change and end" in plan, plan
+train = pathlib.Path("train.py")
+train.write_text(re.sub("RATE = [0-9.]+", "RATE = 2.0", train.read_text(), count=1))
+pathlib.Path("program.md").write_text("Anything goes.")
+"""
+
+
+@needs_uv
+def test_an_agent_in_an_autoresearch_workspace_is_given_its_programme(
+    tmp_path: Path, outlay: Command
+) -> None:
+    folder = copy("autoresearch", tmp_path, {"prepare.py": FEWER})
+    (folder / "outlay.toml").write_text(FEW_SEEDS)
+    agent = f"command:python3 -c {shlex.quote(FASTER)}"
+    done = outlay("search", folder, "--json", "--agent", agent, "--attempts", "1")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["champion"]["node"], found["self_reported"]) == (0, True)
+    assert found["difference"]["low"] > 0
+    (only,) = settled(folder, "autoresearch")
+    assert only.outcome == "scored"
+    store = folder / ".outlay" / "store.db"
+    exported = outlay("export", "--store", store, "--patch", tmp_path / "p", "--json")
+    assert json.loads(exported.stdout)["changed"] == ["train.py"]
+    assert "<h1>Lower the bits per byte</h1>" in Path(found["report"]).read_text()

@@ -13,13 +13,20 @@ if TYPE_CHECKING:
 RECENT = 12
 """Attempts that a brief lists, the latest ones."""
 
+# A question may be a whole programme, such as autoresearch's, that tells how to go on for ever.
+_WHAT_TO_DO = (
+    "Improve the program in this folder: make one change and end. It is then measured, recorded, "
+    "and kept or put back for you, whatever the question says about commits, logs and going on. "
+    "Change editable files only."
+)
+
 
 def brief(state: State, node: Node) -> str:
     """Return the Markdown text for the attempt that executes the node."""
     hypothesis = node.proposal.hypothesis if node.proposal is not None else ""
     parts = [
         plan(state.task, {}, hypothesis or "Some change of the editable files helps."),
-        "## What to do\n\nImprove the program in this folder. Change editable files only.",
+        f"## What to do\n\n{_WHAT_TO_DO}",
         _standing(state, node),
         _history(state),
         _dead_ends(state),
