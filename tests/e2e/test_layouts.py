@@ -127,9 +127,7 @@ pathlib.Path("program.md").write_text("Anything goes.")
 
 
 @needs_uv
-def test_an_agent_in_an_autoresearch_workspace_is_given_its_programme(
-    tmp_path: Path, outlay: Command
-) -> None:
+def test_an_agent_is_given_the_text_of_program_md(tmp_path: Path, outlay: Command) -> None:
     folder = copy("autoresearch", tmp_path, {"prepare.py": FEWER})
     (folder / "outlay.toml").write_text(FEW_SEEDS)
     agent = f"command:python3 -c {shlex.quote(FASTER)}"
