@@ -96,6 +96,21 @@ def test_unknown_keys_and_absent_ones_are_noted(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("apt-get update", "(apt-get)"),
+        ("python3 -m pip install pytest", "(pip install)"),
+        ("uvx pytest /tests", "(uvx)"),
+        ("python3 /tests/adapt.py", ""),
+    ],
+)
+def test_a_verifier_that_installs_something_is_noted(folder: Path, line: str, named: str) -> None:
+    (folder / "tests" / "test.sh").write_text(f"#!/bin/bash\n{line}\n")
+    found = [note for note in taskfile.notes(taskfile.load(folder)) if "install" in note]
+    assert [named in note for note in found] == [True] * bool(named)
+
+
+@pytest.mark.parametrize(
     ("text", "network"),
     [
         ("", False),

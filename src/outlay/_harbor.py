@@ -73,6 +73,8 @@ _CANNOT = {
 }
 """Keys that change what a task means and that Outlay cannot honour."""
 
+_INSTALLS = re.compile(r"\b(apk|apt-get|apt|conda|curl|dnf|npm|pip3? install|uvx|wget|yum)\b")
+
 
 def is_harbor(folder: Path) -> bool:
     """Return whether the folder holds a Harbor task."""
@@ -138,6 +140,11 @@ def notes(folder: Path) -> list[str]:
         found.append(
             f"{DOCKERFILE}: not built; what lies beside it is seen in {seen}, and the programs "
             "are those of this machine"
+        )
+    if match := _INSTALLS.search(_tasktext.text(folder / VERIFIER)):
+        found.append(
+            f"{VERIFIER}: seems to install something ({match[0]}), which fails in the sandbox and "
+            "may look like a reward of 0; install it on this machine and take the line out"
         )
     return found
 

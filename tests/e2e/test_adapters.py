@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.bench.scripted_server import Script, serving
 from tests.e2e.test_examples import copy
 from tests.e2e.test_layouts import settled
 
@@ -49,12 +50,14 @@ open("submission.csv", "w").write("id")
 """
 
 
-def search(folder: Path, script: str, outlay: Command) -> tuple[int, dict[str, object], str]:
+def search(
+    folder: Path, script: str, outlay: Command, more: str = ""
+) -> tuple[int, dict[str, object], str]:
     """Search the folder with the script as the agent, one attempt."""
     path = folder.parent / "agent.py"
     path.write_text(script)
     with (folder / "outlay.toml").open("a") as file:
-        file.write(f'\n[sandbox]\nread = ["{path}"]\n')
+        file.write(f'\n[sandbox]\nread = ["{path}"]\n{more}')
     agent = f"command:{sys.executable} -I -S {path}"
     done = outlay("search", folder, "--json", "--agent", agent, "--attempts", "1")
     return done.returncode, json.loads(done.stdout), done.stderr
@@ -72,6 +75,30 @@ def test_claims_are_judged_one_by_one(tmp_path: Path, outlay: Command) -> None:
         "recall": pytest.approx(recall),
     }
     assert not found["self_reported"]
+
+
+def test_a_model_behind_a_url_judges(tmp_path: Path, outlay: Command) -> None:
+    def answer(request: dict[str, Any]) -> str:
+        pair = json.loads(request["messages"][1]["content"])
+        return (
+            "match"
+            if "counter" in pair["claim"] and "counter" in pair["reference"]
+            else "no match"
+        )
+
+    with serving(Script(answer)) as url:
+        changes = {
+            "import same_words": "import Endpoint, by_endpoint",
+            "same_words)": f"by_endpoint(Endpoint(url={url!r}), 'm'))",
+        }
+        folder = copy("claims", tmp_path, {"score.py": changes})
+        code, _, talk = search(folder, CLAIMS, outlay, "network = true\n")
+    assert code == 0, talk
+    (only,) = settled(folder, "claims")
+    assert only.evaluations[0].metrics == {
+        "precision": pytest.approx(1 / 3),
+        "recall": pytest.approx(1 / 4),
+    }
 
 
 def test_a_better_submission_is_graded(tmp_path: Path, outlay: Command) -> None:
