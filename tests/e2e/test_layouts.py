@@ -119,7 +119,7 @@ FASTER = """\
 import os, pathlib, re
 plan = pathlib.Path(os.environ["OUTLAY_PLAN"]).read_text()
 programme = pathlib.Path("program.md").read_text().strip()
-assert programme in plan and "make one change and end" in plan, plan
+assert programme in plan and "Make one change and end" in plan, plan
 train = pathlib.Path("train.py")
 train.write_text(re.sub("RATE = [0-9.]+", "RATE = 2.0", train.read_text(), count=1))
 pathlib.Path("program.md").write_text("Anything goes.")

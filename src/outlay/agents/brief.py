@@ -14,10 +14,9 @@ RECENT = 12
 """Attempts that a brief lists, the latest ones."""
 
 # A question may be a whole programme, such as autoresearch's, that tells how to go on for ever.
-_WHAT_TO_DO = (
-    "Improve the program in this folder: make one change and end. It is then measured, recorded, "
-    "and kept or put back for you, whatever the question says about commits, logs and going on. "
-    "Change editable files only."
+_ONE_CHANGE = (
+    "## When to end\n\nMake one change and end. It is then measured, recorded, and kept or put "
+    "back for you, whatever the question says about commits, logs and going on."
 )
 
 
@@ -26,10 +25,11 @@ def brief(state: State, node: Node) -> str:
     hypothesis = node.proposal.hypothesis if node.proposal is not None else ""
     parts = [
         plan(state.task, {}, hypothesis or "Some change of the editable files helps."),
-        f"## What to do\n\n{_WHAT_TO_DO}",
+        "## What to do\n\nImprove the program in this folder. Change editable files only.",
         _standing(state, node),
         _history(state),
         _dead_ends(state),
+        _ONE_CHANGE,
     ]
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
