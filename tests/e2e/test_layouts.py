@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -129,8 +128,10 @@ pathlib.Path("program.md").write_text("Anything goes.")
 @needs_uv
 def test_an_agent_is_given_the_text_of_program_md(tmp_path: Path, outlay: Command) -> None:
     folder = copy("autoresearch", tmp_path, {"prepare.py": FEWER})
-    (folder / "outlay.toml").write_text(FEW_SEEDS)
-    agent = f"command:python3 -c {shlex.quote(FASTER)}"
+    (tmp_path / "agent.py").write_text(FASTER)
+    readable = f'[sandbox]\nread = ["{tmp_path / "agent.py"}"]\n'
+    (folder / "outlay.toml").write_text(FEW_SEEDS + readable)
+    agent = f"command:{sys.executable} -I {tmp_path / 'agent.py'}"
     done = outlay("search", folder, "--json", "--agent", agent, "--attempts", "1")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

@@ -104,7 +104,7 @@ def test_without_a_reward_there_is_no_score_whatever_else_was_written(lab: Lab) 
 
 @needs_bwrap
 def test_a_protected_file_of_the_environment_cannot_be_written(lab: Lab) -> None:
-    agent = ("bash", "-c", "! echo 9 > /app/value.txt")
+    agent = ("bash", "-c", "touch /app/tried; ! echo 9 > /app/value.txt")
     verifier = "cat /app/value.txt > /logs/verifier/reward.txt\n"
     task = job(lab, verifier, agent=agent, protected=("environment/value.txt",))
     assert done(lab, task).runs[0].value == 3.0
@@ -114,9 +114,9 @@ def test_a_protected_file_of_the_environment_cannot_be_written(lab: Lab) -> None
 def test_an_environment_without_files_is_an_empty_folder(lab: Lab) -> None:
     files = {"environment/value.txt": "x"}
     verifier = "ls -A /app | wc -l > /logs/verifier/reward.txt\n"
-    task = job(lab, verifier, agent=("true",), files=files)
+    task = job(lab, verifier, agent=("touch", "/app/new"), files=files)
     task = task._replace(hidden=(*HIDDEN, "environment/value.txt"))
-    assert done(lab, task).runs[0].value == 1.0
+    assert done(lab, task).runs[0].value == 2.0
 
 
 def test_a_weaker_sandbox_is_refused(lab: Lab) -> None:
