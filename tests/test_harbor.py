@@ -144,7 +144,9 @@ def test_the_network_is_open_only_where_the_task_says_so(
         ("[agent]\ntimeout_sec = -1000", "limits.seconds"),
         ("[environment]\nmemory_mb = true", "environment.memory_mb"),
         ("[environment]\nworkdir = '/usr'", "evaluate.container"),
-        ("[environment]\nworkdir = '/a/b'", "evaluate.container"),
+        ("[environment]\nworkdir = '/usr/src/app'", "evaluate.container"),
+        ("[environment]\nworkdir = '/app/..'", "evaluate.container"),
+        ("[environment]\nworkdir = 'app'", "evaluate.container"),
         ("[task]\nname = 'org/-'", "task.name"),
         ("agent = 1", "agent"),
     ],
@@ -172,6 +174,7 @@ def test_several_services_are_refused(folder: Path) -> None:
     [
         ("FROM x\nWORKDIR /workspace/\nRUN make\n", "/workspace"),
         ("FROM x\nWORKDIR /build\n  WORKDIR /code\n", "/code"),
+        ("FROM x\nWORKDIR /app/src\n", "/app/src"),
         ("FROM x\nWORKDIR $HOME\n", "/app"),
         ("FROM x\n", "/app"),
     ],

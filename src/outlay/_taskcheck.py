@@ -23,7 +23,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}", re.ASCII)
 NAME_ALLOWED = "1 to 64 letters, digits, spaces and ._- that start with a letter or digit"
 _LEVER_NAME = re.compile(r"[\w.+-][\w.+:-]{0,63}")
 _FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
-_CONTAINER = re.compile(r"/[A-Za-z][\w-]*", re.ASCII)
+_CONTAINER = re.compile(r"(/[A-Za-z_][\w.-]*)+", re.ASCII)
 _SYSTEM = (
     *("bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "logs", "media", "mnt", "nix"),
     *("opt", "proc", "root", "run", "sbin", "srv", "sys", "tests", "tmp", "usr", "var"),
@@ -117,8 +117,9 @@ def _evaluator(task: Task, fault: Fault) -> None:
         if command and (not command[0].strip() or any("\0" in part for part in command)):
             fault.value(f"evaluate.{key}", list(command), "a program and its arguments")
     place = evaluator.container
-    if place and (not _CONTAINER.fullmatch(place) or place[1:] in _SYSTEM):
-        fault.value("evaluate.container", place, "a folder of its own below /, such as /app")
+    if place and (not _CONTAINER.fullmatch(place) or place.split("/")[1] in _SYSTEM):
+        allowed = "an absolute path outside the system's folders, such as /app"
+        fault.value("evaluate.container", place, allowed)
 
 
 def _metric(task: Task, fault: Fault) -> None:

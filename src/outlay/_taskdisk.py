@@ -53,8 +53,8 @@ def _container(place: str, root: Path, where: str) -> None:
     if not sandbox.works("bwrap"):
         raise OutlayError(f"{where}: {harbor.NEEDS_BUBBLEWRAP}; install it")
     for needed in (root.resolve(), Path(sys.prefix), Path(sys.base_prefix)):
-        if needed.is_relative_to(place):
-            allowed = f"a folder that does not hide {needed}, which a run needs"
+        if needed.parts[1:2] == Path(place).parts[1:2]:
+            allowed = f"a path that does not hide {needed}, which a run needs"
             raise bad_value(where, "evaluate.container", place, allowed)
 
 

@@ -19,7 +19,7 @@ needs_bwrap = pytest.mark.skipif(not sandbox.works("bwrap"), reason="bubblewrap 
 HIDDEN = ("tests", "solution", "task.toml")
 
 
-def job(lab: Lab, verifier: str, **fields: Any) -> Job:
+def job(lab: Lab, verifier: str, container: str = "/app", **fields: Any) -> Job:
     files = {
         "task.toml": "",
         "tests/test.sh": verifier,
@@ -30,7 +30,7 @@ def job(lab: Lab, verifier: str, **fields: Any) -> Job:
     return lab.job(
         subjects=(lab.subject(files),),
         command=("bash", "/tests/test.sh"),
-        container="/app",
+        container=container,
         metric="reward",
         hidden=HIDDEN,
         runs=((0, None),),
@@ -100,6 +100,14 @@ def test_without_a_reward_there_is_no_score_whatever_else_was_written(lab: Lab) 
     result = lab.run(job(lab, verifier))
     assert (result.status, result.reason) == ("failed", "metric")
     assert "/logs/verifier" in result.detail
+
+
+@needs_bwrap
+def test_the_place_may_lie_deeper(lab: Lab) -> None:
+    verifier = "cat value.txt > /logs/verifier/reward.txt; ls -A / /workspace\n"
+    task = job(lab, verifier, "/workspace/repo.git/src")
+    assert done(lab, task).runs[0].value == 3.0
+    assert lab.output(task).splitlines()[-1] == "repo.git"
 
 
 @needs_bwrap

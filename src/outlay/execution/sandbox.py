@@ -164,11 +164,12 @@ def _plain(view: View) -> list[_Mount]:
 def _contained(view: View) -> list[_Mount]:
     """Return the system and a Harbor task's folders, on a root where they can be made."""
     own = (view.container, f"/{TESTS}", f"/{LOGS}")
+    made = {path.split("/")[1] for path in own}
     root = ["--tmpfs", "/"]
     for entry in sorted(Path("/").iterdir()):
         if entry.is_symlink():
             root += ["--symlink", str(entry.readlink()), str(entry)]
-        elif str(entry) not in own:
+        elif entry.name not in made:
             root += ["--ro-bind-try", str(entry), str(entry)]
     return [
         ("/", root),
