@@ -24,6 +24,11 @@ NAME_ALLOWED = "1 to 64 letters, digits, spaces and ._- that start with a letter
 _LEVER_NAME = re.compile(r"[\w.+-][\w.+:-]{0,63}")
 _FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _URL = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")
+_CONTAINER = re.compile(r"(/[A-Za-z_][\w.-]*)+", re.ASCII)
+_SYSTEM = (
+    *("bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "logs", "media", "mnt", "nix"),
+    *("opt", "proc", "root", "run", "sbin", "srv", "sys", "tests", "tmp", "usr", "var"),
+)
 _ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _CHOICES = {
     "evaluate.direction": ("metric", "direction", ("maximize", "minimize")),
@@ -113,6 +118,10 @@ def _evaluator(task: Task, fault: Fault) -> None:
     for key, command in (("command", evaluator.command), ("check", evaluator.check)):
         if command and (not command[0].strip() or any("\0" in part for part in command)):
             fault.value(f"evaluate.{key}", list(command), "a program and its arguments")
+    place = evaluator.container
+    if place and (not _CONTAINER.fullmatch(place) or place.split("/")[1] in _SYSTEM):
+        allowed = "an absolute path outside the system's folders, such as /app"
+        fault.value("evaluate.container", place, allowed)
 
 
 def _metric(task: Task, fault: Fault) -> None:

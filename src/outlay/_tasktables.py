@@ -117,6 +117,7 @@ TABLES: dict[str, dict[str, Reader]] = {
         "function": text,
         "check": command,
         "noise": text,
+        "container": text,
         "metric": text,
         "direction": text,
         "range": bounds,

@@ -22,6 +22,7 @@ from outlay.execution import sandbox
 from outlay.execution.snapshot import load
 from outlay.globs import matches
 from outlay.session import sitting
+from outlay.taskfile import notes
 
 if TYPE_CHECKING:
     from outlay.runs import Settings
@@ -189,6 +190,7 @@ def _surroundings(task: Task) -> list[Check]:
         "subreaper": "subreaper: processes are found and ended; files and network are shared",
     }
     return [
+        *(Check(name="harbor", ok=True, found=note) for note in notes(task)),
         Check(name="sandbox", ok=True, found=held[kind]),
         Check(name="disk", ok=free > LITTLE_DISK, found=f"{free / 1e9:.1f} GB free"),
         Check(name="sqlite", ok=True, found=sqlite3.sqlite_version),

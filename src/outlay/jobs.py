@@ -112,6 +112,7 @@ def template(task: Task, place: Place) -> Job:
         network=task.sandbox.network,
         gpu=task.sandbox.gpu,
         mask=place.mask,
+        container=task.evaluator.container,
         exclusive=_lock(place, task.evaluator.noise),
     )
 

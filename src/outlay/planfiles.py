@@ -182,7 +182,7 @@ def _record(state: State, node: Node, proposal: Child) -> Proposal:
 
 
 def _is_autoresearch(state: State) -> bool:
-    return bool(_autoresearch.defaults(Path(state.task.workspace.path)))
+    return _autoresearch.is_autoresearch(Path(state.task.workspace.path))
 
 
 def results(

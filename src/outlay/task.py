@@ -100,12 +100,15 @@ class Evaluator:
         check: Command that must exit 0 before a score counts; empty for none.
         noise: `"seed"`: the seed decides the noise, pairs share seeds and results are cached;
             `"machine"`: the machine does, so evaluations run one at a time and alternate.
+        container: Where a Harbor task's `environment` folder is seen, such as `/app`; then the
+            command is its verifier, and the metric is in its reward file. Empty otherwise.
     """
 
     command: tuple[str, ...] = ()
     function: str | None = None
     check: tuple[str, ...] = ()
     noise: Noise = "seed"
+    container: str = ""
 
     @property
     def seeded(self) -> bool:

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 RECENT = 12
 """Attempts that a brief lists, the latest ones."""
 
+# A question may be a whole programme, such as autoresearch's, that tells how to go on for ever.
+_ONE_CHANGE = (
+    "## When to end\n\nMake one change and end. It is then measured, recorded, and kept or put "
+    "back for you, whatever the question says about commits, logs and going on."
+)
+
 
 def brief(state: State, node: Node) -> str:
     """Return the Markdown text for the attempt that executes the node."""
@@ -25,6 +31,7 @@ def brief(state: State, node: Node) -> str:
         _standing(state, node),
         _history(state),
         _dead_ends(state),
+        _ONE_CHANGE,
     ]
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
 

@@ -119,6 +119,8 @@ def prior_json(proposal: Proposal) -> str:
 def _measured(task: Task) -> list[str]:
     metric = task.metric
     source = "standard output" if metric.source == "stdout" else f"`{metric.source}`"
+    if task.evaluator.container:
+        source = "the verifier's reward file"
     kind = "seed" if task.evaluator.seeded else "repeat"
     count = len(task.seeds.selection)
     several = kind if count == 1 else f"{kind}s"

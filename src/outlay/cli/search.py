@@ -63,6 +63,8 @@ def command(
 ) -> int:
     """Search over plans for the task in PATH, a folder with outlay.toml or a task file.
 
+    A folder in the autoresearch layout, or with a Harbor task (task.toml), needs no task file.
+
     The same command continues a run; raised limits continue one that had spent its budget.
     """
     folder = _options.folder_of(path)
@@ -73,6 +75,8 @@ def command(
     where = _options.where(path)
     if dry_run or not (task.levers or agent != "levers"):
         return _only_look(task, settings, where, as_json=as_json)
+    for note in taskfile.notes(task):
+        sys.stderr.write(f"outlay: task.toml: {note}\n")
     name = task.name if run is None else check_run_name(run)
     place = store or default_store(folder)
     return conduct(task, name, settings, place, where=where, as_json=as_json)

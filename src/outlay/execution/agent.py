@@ -141,7 +141,7 @@ class Session:
         invocation = self._client.invoke(
             Request(
                 prompt=task.text,
-                folder=str(self._space.root),
+                folder=self._space.job.container or str(self._space.root),
                 home=str(self._home),
                 command=task.command,
                 model=task.model,

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from outlay.execution import fault, metric, sandbox, snapshot, step
+from outlay.execution import fault, harbor, metric, sandbox, snapshot, step
 from outlay.execution.folder import file_text
 from outlay.execution.job import Evaluated
 from outlay.execution.runner import Runner, how_it_ended
@@ -117,10 +117,11 @@ class _Work:
             with self._runner.exclusive():
                 begun = time.monotonic()
                 ended = self._runner.run(label, self._command(space, seed), space, env)
-            if ended.code != 0:
+            reading = self._reading(result, space, ended)
+            # A verifier may say by its exit code what its reward says; other evaluators may not.
+            if ended.code != 0 and not (self._job.container and reading.value is not None):
                 raise fault.failed("crash", how_it_ended("the evaluator", ended))
             space.check()
-            reading = self._reading(result, space, ended)
             if reading.value is None:
                 raise fault.failed("metric", reading.fault)
         except fault.Fault as found:
@@ -141,6 +142,9 @@ class _Work:
         rule = metric.Rule(
             name=job.metric, line=job.line, low=job.low, high=job.high, secondary=job.secondary
         )
+        if job.container:
+            missing = "the verifier left neither reward.json nor reward.txt in /logs/verifier"
+            return harbor.reading(rule, self._runner.exchange) or metric.Reading(None, {}, missing)
         if (text := file_text(result)) is not None:
             return metric.from_json(rule, text, "the file named in OUTLAY_RESULT")
         if job.source == "stdout":

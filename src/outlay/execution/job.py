@@ -118,6 +118,8 @@ class Job(NamedTuple):
         mask: Absolute folders that no command of the job may see, such as the user's workspace and
             the store; the run folder is always masked. Only `bwrap` can keep this promise.
         sandbox: `bwrap`, `unshare` or `subreaper`; empty lets the process find the best one.
+        container: Folder that `environment` of the workspace is seen as, for a Harbor task; then
+            `command` is its verifier, and its reward file holds the metric. Only `bwrap` can.
         keep_going: Whether a run without a value is no reason to leave the others out.
         exclusive: Lock file held around each evaluation, or `None`.
         keep: Whether the laid-out workspace stays after the result was written.
@@ -152,6 +154,7 @@ class Job(NamedTuple):
     gpu: bool = False
     mask: tuple[str, ...] = ()
     sandbox: Sandbox = ""
+    container: str = ""
     keep_going: bool = False
     exclusive: str | None = None
     keep: bool = False

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from outlay.execution import fault, sandbox, step
+from outlay.execution import fault, harbor, sandbox, step
 from outlay.execution.capture import Capture
 from outlay.execution.folder import is_full
 from outlay.execution.processes import TOKEN
@@ -75,6 +75,10 @@ class Runner:
             tap: Called with each piece of standard output as it comes.
         """
         self._stop_if_asked()
+        if self._job.container:
+            if self.kind != "bwrap":
+                raise fault.failed("crash", harbor.NEEDS_BUBBLEWRAP)
+            harbor.make_folders(space.root, self.exchange)
         out, err = self._captures(label, tap)
         ooms = _oom_kills()
         try:
@@ -163,6 +167,7 @@ class Runner:
             protected=tuple(str(path) for path in space.guarded() if not path.is_symlink()),
             network=job.network or network,
             gpu=job.gpu,
+            container=job.container,
         )
 
 

@@ -59,6 +59,11 @@ def cut(text: str, length: int) -> str:
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
+def title(question: str) -> str:
+    """Return the question's first paragraph, without the marks of a Markdown heading."""
+    return question.strip().split("\n\n")[0].lstrip("# ")
+
+
 def printable(text: str) -> str:
     """Return the text without control characters, which a terminal would obey."""
     return "".join(
