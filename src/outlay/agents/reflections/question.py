@@ -61,8 +61,7 @@ def question(
         "patch": told.patch,
         "answer": "\n".join(told.problems),
     }
-    secret = f"{state.started.uid if state.started else ''}/{state.sequence}"
-    word = mark(secret, list(texts.values()))
+    word = mark(state.started.uid if state.started is not None else "", list(texts.values()))
     around = [_rules(word), _question(state, ""), standing(state, node), evidence(state)]
     around += [_gate(ask.hypotheses), _wanted(ask)]
     framed = {name: _framed(name, word, "") for name in _SHARES}
