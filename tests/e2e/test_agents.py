@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from outlay import events
-from outlay.budget import CACHED_TOKEN_RATE
 from outlay.execution import folder as jobs
 from outlay.execution import processes
 from outlay.state import State
+from outlay.tokens import CACHED_TOKEN_RATE
 from tests.e2e.conftest import OUTLAY, Command, digest_of, edit, log_of, until
 
 if TYPE_CHECKING:

@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from outlay.agents.clients.lines import why
+
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse
     from pydantic_ai.models import Model, ModelRequestParameters
@@ -44,7 +46,7 @@ def main() -> int:
     try:
         response = _answer(_model(request), request["prompt"], request["schema"])
     except ModelHTTPError as error:
-        return _fail(_whose(error.status_code), str(error))
+        return _fail(why(str(error), error.status_code), str(error))
     except ModelAPIError as error:
         return _fail("provider", str(error))
     except (AgentRunError, UserError, ImportError) as error:
@@ -116,14 +118,6 @@ def _model(request: dict[str, Any]) -> Model:
 
     server = OpenAIProvider(base_url=f"{url}/v1", api_key=key) if url else OpenAIProvider()
     return OpenAIChatModel(name, provider=server)
-
-
-def _whose(status: int) -> str:
-    if status in (401, 403):
-        return "key"
-    if status == 402:
-        return "budget"
-    return "provider" if status in (408, 409, 425, 429) or status >= 500 else "agent"
 
 
 def _fail(reason: str, text: str) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from outlay.agents.ask import KEY
 from outlay.agents.clients.contract import Ending, Happened, Invocation, Usage
+from outlay.agents.clients.lines import count, record, shown, word
 
 if TYPE_CHECKING:
     from outlay.agents.clients.contract import Reason, Request
@@ -19,7 +20,6 @@ Api = Literal["openai", "anthropic"]
 
 _APIS: tuple[Api, ...] = ("openai", "anthropic")
 _REASONS = ("agent", "key", "provider", "budget")
-_SHOWN = 300
 _FILE = "request.json"
 
 
@@ -85,31 +85,31 @@ class ModelReader:
 
     def line(self, text: str) -> list[Happened]:
         """Return what this line tells."""
-        told = _record(text)
+        told = record(text) or {}
         match told.get("type"):
             case "usage":
                 self._usage = self._usage.plus(_counted(told))
                 return [Happened("usage", f"{self._usage.input} in, {self._usage.output} out")]
             case "refused":
-                return [Happened("error", f"it takes no schema: {_shown(_text(told, 'text'))}")]
+                return [Happened("error", f"it takes no schema: {shown(word(told, 'text'))}")]
             case "answer":
                 self._last = told
-                return [Happened("message", _shown(_text(told, "text")))]
+                return [Happened("message", shown(word(told, "text")))]
             case "failure":
                 self._last = told
-                return [Happened("error", _shown(_text(told, "text")))]
+                return [Happened("error", shown(word(told, "text")))]
         return []
 
     def ending(self, code: int, errors: str) -> Ending:
         """Return how it ended; an answer that was cut off is none."""
         last, kind = self._last, self._last.get("type")
-        finish = _text(last, "finish")
+        finish = word(last, "finish")
         cut = finish not in ("", "stop")
         answered = kind == "answer" and code == 0
         reason: Reason = "" if answered and not cut else "agent"
         if kind == "failure" and last.get("reason") in _REASONS:
             reason = last["reason"]
-        detail = _text(last, "text") if kind == "failure" else ""
+        detail = word(last, "text") if kind == "failure" else ""
         if answered and cut:
             detail = f"the answer did not end by itself: {finish}"
         elif not answered and not detail:
@@ -117,39 +117,18 @@ class ModelReader:
         return Ending(
             ok=not reason,
             reason=reason,
-            detail=_shown(detail),
-            answer=_text(last, "text") if kind == "answer" else "",
+            detail=shown(detail),
+            answer=word(last, "text") if kind == "answer" else "",
             usage=self._usage._replace(complete=kind == "answer"),
         )
 
 
 def _counted(told: dict[str, Any]) -> Usage:
-    def count(name: str) -> int:
-        value = told.get(name)
-        return max(value, 0) if type(value) is int else 0
-
     return Usage(
-        input=count("input"),
-        cached=count("cached"),
-        cache_write=count("cache_write"),
-        output=count("output"),
-        reasoning=count("reasoning"),
+        input=count(told, "input"),
+        cached=count(told, "cached"),
+        cache_write=count(told, "cache_write"),
+        output=count(told, "output"),
+        reasoning=count(told, "reasoning"),
         requests=1,
     )
-
-
-def _record(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _text(told: dict[str, Any], name: str) -> str:
-    value = told.get(name)
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
-
-
-def _shown(text: str) -> str:
-    return " ".join(text[: 4 * _SHOWN].split())[:_SHOWN]
