@@ -58,7 +58,7 @@ def test_the_prompt_tells_everything_that_is_known_around_a_node() -> None:
     assert "18 attempts" in free
     assert "853000 tokens (an attempt usually takes 2.1e+04)" in free
     assert "standard deviation" in free
-    assert "Up to 3 plans" in free
+    assert free.endswith("Now answer with up to 3 plans.\n")
     assert "sent back" in free
 
 
@@ -81,7 +81,7 @@ def test_the_first_plan_is_asked_for_without_anything_around_it() -> None:
     state.tree.root.proposal = None
     text = asked(state)
     assert not re.search(r"^<<<\w+ \w+>>>$", text, re.M)
-    assert "The first plan, as one JSON object" in text
+    assert "A first plan, as one JSON object" in text
     assert "`edits`" not in text
 
 
@@ -167,3 +167,10 @@ def test_an_excerpt_of_a_log_keeps_head_errors_and_tail() -> None:
     assert "RuntimeError: CUDA out of memory" in text
     assert text.endswith("step 1999 of many")
     assert len(text) <= 2_000
+
+
+def test_prompts_of_one_run_begin_alike() -> None:
+    state = searched(6)
+    one, two = (asked(state, node, count, log="x" * node) for node, count in ((1, 3), (2, 1)))
+    same = next(k for k, (a, b) in enumerate(zip(one, two, strict=False)) if a != b)
+    assert same > one.index("# What counts as better")

@@ -62,8 +62,9 @@ def question(
         "answer": "\n".join(told.problems),
     }
     word = mark(state.started.uid if state.started is not None else "", list(texts.values()))
-    around = [_rules(word), _question(state, ""), standing(state, node), evidence(state)]
-    around += [_gate(ask.hypotheses), _wanted(ask)]
+    # What is the same for every node comes first, where a provider's cache knows it.
+    around = [_question(state, ""), _rules(word), _wanted(ask), _gate(ask.hypotheses)]
+    around += [evidence(state), standing(state, node), _last(ask)]
     framed = {name: _framed(name, word, "") for name in _SHARES}
     room = longest - sum(len(part) + 2 for part in (*around, *framed.values()))
     blocks = [
@@ -72,8 +73,8 @@ def question(
         if texts[name]
     ]
     rest = int((1 - sum(_SHARES.values())) * room)
-    around[1] = _question(state, shortened(state.task.question.strip(), max(rest, 0)))
-    parts = [*around[:3], *blocks, *around[3:]]
+    around[0] = _question(state, shortened(state.task.question.strip(), max(rest, 0)))
+    parts = [*around[:-1], *blocks, around[-1]]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -129,25 +130,30 @@ def _gate(hypotheses: ResearchState | None) -> str:
 def _wanted(ask: Ask) -> str:
     if not ask.plan:
         return (
-            "# What to answer\n\nThe first plan, as one JSON object: `title`; `hypothesis`, what "
+            "# What to answer\n\nA first plan, as one JSON object: `title`; `hypothesis`, what "
             f"you think is true, in one or two sentences; `approach`, up to {LINES} lines of "
             "Markdown that say what to do, each line different. The plan is revised line by line "
             "later on."
         )
-    count = f"Up to {ask.asked} plans" if ask.asked > 1 else "One plan"
     return (
-        f"# What to answer\n\n{count} made from the plan above, as one JSON object with the list "
+        "# What to answer\n\nPlans made from the plan below, as one JSON object with the list "
         "`children`. Each child tests one idea that none of the plans so far tests. It has:\n"
         "- `hypothesis`: what you think is true, in one or two sentences\n"
         f"- `edits`: up to {EDITS} replacements, applied in order. `search` is one whole line of "
         "the plan and must be found in it exactly once; `replace` takes its place and may hold "
         "several lines. An edit that does not match is sent back.\n"
-        "- `changes`: what differs from the plan above, in short Markdown\n"
+        "- `changes`: what differs from the plan below, in short Markdown\n"
         "- `axis` and `direction`: what part of the program the idea is about and which way it "
         "goes, as short names in lower case with hyphens; the same names for the same idea as "
-        "above, never a pair that was given up; null for both if it fits none\n"
+        "before, never a pair that was given up; null for both if it fits none\n"
         "- `chance`: how likely it is to score better than its parent, in percent, 1 to 99\n"
         "- `rationale`: why, in one sentence\n"
         "- `risks`: what may go wrong, in one sentence"
         + ("\n- `design`: arms and seeds, or null" if ask.hypotheses is not None else "")
     )
+
+
+def _last(ask: Ask) -> str:
+    if not ask.plan:
+        return "Now answer with the first plan."
+    return f"Now answer with {f'up to {ask.asked} plans' if ask.asked > 1 else 'one plan'}."
