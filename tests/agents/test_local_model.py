@@ -132,18 +132,22 @@ def refusals(answer: str, ask: Ask) -> tuple[str, ...]:
 def test_a_small_models_answers_are_valid_and_their_edits_apply(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    calls: list[Call] = []
     with server(tmp_path) as url:
-        calls = [reflect(tmp_path, url, number) for number in range(CALLS)]
-    good = sum(call.good for call in calls)
-    with capsys.disabled():
-        print(
-            f"\n{good} of {CALLS} calls ended by themselves, valid, with edits that apply; "
-            f"{sum(call.ended for call in calls)} ended by themselves, "
-            f"{sum(call.repeated > 0 for call in calls)} named one plan twice; "
-            f"{sum(call.children for call in calls)} new plans, "
-            f"{sum(call.tokens for call in calls) / CALLS:.0f} tokens a call"
-        )
-        for number, call in enumerate(calls):
-            if not call.good:
-                print(number, call)
-    assert good >= LEAST * CALLS
+        for number in range(CALLS):
+            calls.append(reflect(tmp_path, url, number))
+            with capsys.disabled():
+                print(f"\n{told(calls)}", end="", flush=True)
+    assert sum(call.good for call in calls) >= LEAST * CALLS
+
+
+def told(calls: list[Call]) -> str:
+    """Return in one line what came of the calls so far, and what was wrong with the last one."""
+    return (
+        f"{sum(call.good for call in calls)} of {len(calls)} calls ended by themselves, valid, "
+        f"with edits that apply; {sum(call.ended for call in calls)} ended by themselves, "
+        f"{sum(call.repeated > 0 for call in calls)} named one plan twice; "
+        f"{sum(call.children for call in calls)} new plans, "
+        f"{sum(call.tokens for call in calls) / len(calls):.0f} tokens a call "
+        f"{'; '.join(calls[-1].refused)}"
+    )

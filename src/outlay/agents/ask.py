@@ -64,7 +64,8 @@ def _answer(model: Model, prompt: str, schema: str) -> ModelResponse:
     try:
         return _ask(model, prompt, _parameters("native", schema))
     except ModelHTTPError as error:
-        if error.status_code not in _NO_SCHEMAS:
+        spent = why(str(error), error.status_code) == "budget"
+        if spent or error.status_code not in _NO_SCHEMAS:
             raise
         _print(type="refused", text=str(error))
     except UserError as error:

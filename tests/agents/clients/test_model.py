@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outlay.agents.ask import KEY, MISSING
+from outlay.agents.ask import KEY as VARIABLE
+from outlay.agents.ask import MISSING
 from outlay.agents.clients.contract import Request, Usage
 from outlay.agents.clients.model import Model, named
 from outlay.agents.reflections.answers import parse
@@ -18,6 +19,7 @@ from outlay.agents.reflections.shape import schema
 from tests.agents.models import SECRET, ask_model
 from tests.agents.reflections.samples import ROOT
 from tests.agents.reflections.test_answers import answer, told
+from tests.execution.metering.conftest import KEY, metered
 from tests.model_protocols import Asked, Turn
 from tests.model_server import ModelServer, in_order, turns
 
@@ -55,6 +57,21 @@ def test_a_server_without_schemas_is_told_the_form_in_words(tmp_path: Path) -> N
         assert "maxLength" in server.seen[-1].body.decode()
         assert len(server.seen) == 2
         assert ended.usage.requests == 1
+
+
+def test_through_the_proxy_it_is_counted_exactly_and_stops_at_the_limit(tmp_path: Path) -> None:
+    with (
+        ModelServer(turns(Turn(text=GOOD)), keys=(KEY,)) as server,
+        metered(server, secret=SECRET, tokens=100) as proxy,
+    ):
+        url = f"http://127.0.0.1:{proxy.port}"
+        first = ask_model(tmp_path, url, form=schema(ASK))
+        assert first.ok
+        assert proxy.usage._replace(source="stream") == first.usage
+        second = ask_model(tmp_path, url, form=schema(ASK))
+        assert (second.ok, second.reason) == (False, "budget")
+        assert "the budget of this attempt is spent" in second.detail
+        assert len(server.seen) == 1
 
 
 def test_free_text_needs_no_schema(tmp_path: Path) -> None:
@@ -164,7 +181,7 @@ def test_what_it_cannot_do_is_said_before_it_starts(tmp_path: Path) -> None:
         Model().invoke(request._replace(model="m", session="s"))
     made = Model().invoke(request._replace(model="m", command=("own",)))
     assert made.command == ("own", f"{tmp_path}/request.json")
-    assert KEY not in made.environment
+    assert VARIABLE not in made.environment
 
 
 def test_the_adapter_loads_the_standard_library_only() -> None:
