@@ -19,7 +19,9 @@ from outlay import _autoresearch, events
 from outlay.agents.levers import Proposal
 from outlay.agents.plans import (
     ROOT_HYPOTHESIS,
+    Edit,
     changes_text,
+    edits_between,
     modification,
     plan,
     prior_json,
@@ -101,7 +103,7 @@ def _write_node(state: State, folder: Path, node: Node) -> None:
 
 
 def write_patch(state: State, folder: Path, node: Node) -> None:
-    """Add what the executor did to the `changes.md` of a node that goes on with a plan."""
+    """Add what the executor did to the `changes.md` of a node that changes no levers."""
     proposal, parent = node.proposal, node.parent
     if proposal is None or parent is None or proposal.changes or node.id not in state.files:
         return
@@ -123,17 +125,18 @@ def _goes_on(node: Node) -> str:
 
 def folder_name(node: Node) -> str:
     """Return the name of the node's folder: its number and, in short, what it changes."""
-    proposal = node.proposal
-    if node.parent is None or proposal is None:
-        words = "root"
-    elif proposal.changes:
-        words = "-".join(f"{lever}-{option}" for lever, option in proposal.changes.items())
-    elif proposal.kind == "plan":
-        words = f"{proposal.axis or ''} {proposal.direction or ''}".strip() or "plan"
-    else:
-        words = proposal.kind
-    slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:40].strip("-")
+    slug = re.sub(r"[^a-z0-9]+", "-", _idea(node).lower()).strip("-")[:40].strip("-")
     return f"{node.id:04d}-{slug}".strip("-")
+
+
+def _idea(node: Node) -> str:
+    proposal = node.proposal
+    if proposal is None or node.parent is None:
+        return "root"
+    if proposal.edits:
+        return f"{proposal.axis}-{proposal.direction}" if proposal.axis else "plan"
+    settings = [f"{lever}-{option}" for lever, option in proposal.changes.items()]
+    return "-".join(settings) or proposal.kind
 
 
 def node_files(state: State, node: Node) -> dict[str, str]:
@@ -143,22 +146,25 @@ def node_files(state: State, node: Node) -> dict[str, str]:
     if proposal is None or node.parent is None:
         return {"plan.md": text}
     record = _record(state, node, proposal)
-    changes = changes_text(state.task, state.configuration(node.parent), record)
+    changes = proposal.summary or changes_text(
+        state.task, state.configuration(node.parent), record
+    )
+    edits = [Edit(*edit) for edit in proposal.edits]
     return {
         "plan.md": text,
-        "diff.py": modification(plan_text(state, node.parent), text),
-        "changes.md": changes or proposal.summary or _goes_on(node),
-        "prior.json": prior_json(record),
+        "diff.py": modification(edits or edits_between(plan_text(state, node.parent), text)),
+        "changes.md": changes or _goes_on(node),
+        "prior.json": prior_json(record, proposal.summary.strip()),
     }
 
 
 def plan_text(state: State, node: Node) -> str:
-    """Return the node's complete plan.
+    """Return the node's complete plan: a model's own text, or the settings of the levers.
 
-    A child that goes on without a change of levers has its parent's plan.
+    A child that goes on without a change has its parent's plan.
     """
-    if drafted := plan_of(node):
-        return drafted
+    if text := plan_of(node):
+        return text
     while node.proposal is not None and not node.proposal.changes and node.parent is not None:
         node = node.parent
     if node.proposal is not None:
@@ -223,7 +229,7 @@ def _result(state: State, node: Node, event: AttemptSettled, verdict: str) -> st
         return f"{commit}\t0.000000\t0.0\tcrash\t{_cell(detail)}"
     proposal = node.proposal
     what = ", ".join(f"{k} = {v}" for k, v in proposal.changes.items()) if proposal else ""
-    what = what or (proposal.hypothesis if proposal is not None else "")
+    what = what or (proposal.summary if proposal else "")
     text = what or f"attempt {event.attempt}, from node {node.parent.id if node.parent else 0}"
     return f"{commit}\t{node.score:.6f}\t{_memory(event.evaluations)}\t{verdict}\t{_cell(text)}"
 

@@ -19,17 +19,12 @@ def mark(secret: str, texts: Sequence[str]) -> str:
     """Return a word for the markers around the texts, in none of which it occurs.
 
     Args:
-        secret: What the programs that left the texts do not know.
+        secret: What the programs that left the texts do not know, the same for a whole run so that
+            prompts begin alike and a provider's cache knows them.
         texts: All that will stand between markers.
     """
-    digest = hashlib.sha256(secret.encode())
-    for text in texts:
-        digest.update(hashlib.sha256(text.encode(errors="surrogatepass")).digest())
-    for number in count():
-        word = hashlib.sha256(digest.digest() + str(number).encode()).hexdigest()[:16]
-        if not any(word in text for text in texts):
-            return word
-    raise AssertionError  # count() has no end
+    words = (hashlib.sha256(f"{secret}/{k}".encode()).hexdigest()[:16] for k in count())
+    return next(word for word in words if not any(word in text for text in texts))
 
 
 def quoted(name: str, word: str, text: str) -> str:

@@ -14,6 +14,7 @@ _BUILT_IN = {
     "opencode": "OpenCode",
     "command": "Command",
     "acp": "Acp",
+    "model": "Model",
 }
 NAMES = tuple(_BUILT_IN)
 """Clients that come with Outlay, each in a module of its name."""

@@ -18,11 +18,18 @@ if TYPE_CHECKING:
     from outlay.designs.states import ResearchState
     from outlay.state import State
 
-LONGEST = 24_000
-"""Characters of a prompt, about 6,000 tokens; a local model with a small context takes less."""
+LONGEST = 40_000
+"""Characters of a prompt, about 10,000 tokens; a local model with a small context takes less."""
 
-_SHARES = {"plan": 0.3, "history": 0.2, "log": 0.2, "patch": 0.15, "answer": 0.05}
-"""Of the room that is left beside the fixed parts; the task's question has the rest."""
+_SHARES = {
+    "question": 0.2,
+    "plan": 0.3,
+    "history": 0.15,
+    "log": 0.15,
+    "patch": 0.1,
+    "answer": 0.1,
+}
+"""Of the room beside the fixed parts. What a short text leaves of its share goes to the others."""
 
 
 class Told(NamedTuple):
@@ -31,11 +38,13 @@ class Told(NamedTuple):
     Attributes:
         log: Output of the attempt.
         patch: What its files changed against the parent's.
-        problems: Complaints about the last answer, if it is sent back.
+        answer: The last answer, if it is sent back.
+        problems: Complaints about it.
     """
 
     log: str = ""
     patch: str = ""
+    answer: str = ""
     problems: tuple[str, ...] = ()
 
 
@@ -54,28 +63,46 @@ def question(
         told: What programs left.
         longest: Characters of the prompt, at least 8,000.
     """
+    texts = _texts(state, node, ask, told)
+    word = mark(state.started.uid if state.started is not None else "", list(texts.values()))
+    # What is the same for every node comes first, where a provider's cache knows it.
+    fixed = [_rules(word), _wanted(ask), _gate(ask.hypotheses), evidence(state)]
+    fixed += [standing(state, node)]
+
+    def assembled(texts: dict[str, str]) -> str:
+        head = _question(state, texts["question"])
+        blocks = [_framed(name, word, text) for name, text in texts.items() if name in _TITLES]
+        parts = [head, *fixed, *blocks, _last(ask)]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+    room = longest - len(assembled(dict.fromkeys(texts, "")))
+    most = _rooms({name: len(text) for name, text in texts.items()}, room)
+    return assembled({name: _cut(name, text, most[name]) for name, text in texts.items()})
+
+
+def _texts(state: State, node: Node, ask: Ask, told: Told) -> dict[str, str]:
+    """Return what has no fixed length, by name; empty texts are left out."""
+    sent_back = [*told.problems, "", "The answer was:", told.answer] if told.problems else []
     texts = {
         "plan": ask.plan,
         "history": history(state, node),
         "log": told.log,
         "patch": told.patch,
-        "answer": "\n".join(told.problems),
+        "answer": "\n".join(sent_back),
     }
-    secret = f"{state.started.uid if state.started else ''}/{state.sequence}"
-    word = mark(secret, list(texts.values()))
-    around = [_rules(word), _question(state, ""), standing(state, node), evidence(state)]
-    around += [_gate(ask.hypotheses), _wanted(ask)]
-    framed = {name: _framed(name, word, "") for name in _SHARES}
-    room = longest - sum(len(part) + 2 for part in (*around, *framed.values()))
-    blocks = [
-        _framed(name, word, _cut(name, texts[name], int(share * room)))
-        for name, share in _SHARES.items()
-        if texts[name]
-    ]
-    rest = int((1 - sum(_SHARES.values())) * room)
-    around[1] = _question(state, shortened(state.task.question.strip(), max(rest, 0)))
-    parts = [*around[:3], *blocks, *around[3:]]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    question = state.task.question.strip()
+    return {"question": question, **{name: text for name, text in texts.items() if text}}
+
+
+def _rooms(lengths: dict[str, int], room: int) -> dict[str, int]:
+    """Return how many characters each text may have, at most `room` in all."""
+    most: dict[str, int] = {}
+    left, shares = float(max(room, 0)), sum(_SHARES[name] for name in lengths)
+    for name in sorted(lengths, key=lambda name: lengths[name] / _SHARES[name]):
+        most[name] = min(lengths[name], int(left * min(_SHARES[name] / shares, 1.0)))
+        left -= most[name]
+        shares -= _SHARES[name]
+    return most
 
 
 def _rules(word: str) -> str:
@@ -130,25 +157,30 @@ def _gate(hypotheses: ResearchState | None) -> str:
 def _wanted(ask: Ask) -> str:
     if not ask.plan:
         return (
-            "# What to answer\n\nThe first plan, as one JSON object: `title`; `hypothesis`, what "
+            "# What to answer\n\nA first plan, as one JSON object: `title`; `hypothesis`, what "
             f"you think is true, in one or two sentences; `approach`, up to {LINES} lines of "
             "Markdown that say what to do, each line different. The plan is revised line by line "
             "later on."
         )
-    count = f"Up to {ask.asked} plans" if ask.asked > 1 else "One plan"
     return (
-        f"# What to answer\n\n{count} made from the plan above, as one JSON object with the list "
+        "# What to answer\n\nPlans made from the plan below, as one JSON object with the list "
         "`children`. Each child tests one idea that none of the plans so far tests. It has:\n"
         "- `hypothesis`: what you think is true, in one or two sentences\n"
         f"- `edits`: up to {EDITS} replacements, applied in order. `search` is one whole line of "
         "the plan and must be found in it exactly once; `replace` takes its place and may hold "
         "several lines. An edit that does not match is sent back.\n"
-        "- `changes`: what differs from the plan above, in short Markdown\n"
+        "- `changes`: what differs from the plan below, in short Markdown\n"
         "- `axis` and `direction`: what part of the program the idea is about and which way it "
         "goes, as short names in lower case with hyphens; the same names for the same idea as "
-        "above, never a pair that was given up; null for both if it fits none\n"
+        "before, never a pair that was given up; null for both if it fits none\n"
         "- `chance`: how likely it is to score better than its parent, in percent, 1 to 99\n"
         "- `rationale`: why, in one sentence\n"
         "- `risks`: what may go wrong, in one sentence"
         + ("\n- `design`: arms and seeds, or null" if ask.hypotheses is not None else "")
     )
+
+
+def _last(ask: Ask) -> str:
+    if not ask.plan:
+        return "Now answer with the first plan."
+    return f"Now answer with {f'up to {ask.asked} plans' if ask.asked > 1 else 'one plan'}."

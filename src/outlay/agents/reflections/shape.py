@@ -8,7 +8,7 @@ strict modes allow: all properties required, no others, no recursion.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from outlay.agents.reflections.texts import editable_lines
 
@@ -25,13 +25,34 @@ LINES = 24
 SLUG = "^[a-z0-9-]{1,40}$"
 
 _ENUM_CHARACTERS = 12_000
-_TITLE, _LINE, _SENTENCES = 80, 300, 240
+_TITLE = 80
 
 
-def schema(ask: Ask) -> str:
+class Bounds(NamedTuple):
+    """How much an answer may hold.
+
+    Attributes:
+        edits: Edits of one child.
+        lines: Lines of a first plan.
+        line: Characters that take the place of a line, or of a line of a first plan.
+        sentence: Characters of every other text.
+    """
+
+    edits: int = EDITS
+    lines: int = LINES
+    line: int = 300
+    sentence: int = 240
+
+
+ROOMY = Bounds()
+TERSE = Bounds(edits=1, lines=8, line=80, sentence=50)
+"""For a small local model, which fills what it may fill and is slow at it."""
+
+
+def schema(ask: Ask, bounds: Bounds = ROOMY) -> str:
     """Return the schema of the answer as JSON text."""
     if not ask.plan:
-        return json.dumps(_ROOT)
+        return json.dumps(_root(bounds))
     children = {
         "type": "array",
         "items": {"$ref": "#/$defs/child"},
@@ -39,27 +60,28 @@ def schema(ask: Ask) -> str:
         "maxItems": ask.asked,
     }
     whole = _object({"children": children})
-    return json.dumps({**whole, "$defs": {"child": _child(ask)}}, ensure_ascii=False)
+    return json.dumps({**whole, "$defs": {"child": _child(ask, bounds)}}, ensure_ascii=False)
 
 
-def _child(ask: Ask) -> dict[str, Any]:
-    edit = _object({"search": _search(ask.plan), "replace": _text(_LINE)})
+def _child(ask: Ask, bounds: Bounds) -> dict[str, Any]:
+    edit = _object({"search": _search(ask.plan, bounds.line), "replace": _text(bounds.line)})
+    sentence = _text(bounds.sentence)
     fields: dict[str, Any] = {
-        "hypothesis": _text(_SENTENCES),
-        "edits": {"type": "array", "items": edit, "minItems": 1, "maxItems": EDITS},
-        "changes": _text(_SENTENCES),
+        "hypothesis": sentence,
+        "edits": {"type": "array", "items": edit, "minItems": 1, "maxItems": bounds.edits},
+        "changes": sentence,
         "axis": _slug(),
         "direction": _slug(),
         "chance": {"type": "integer", "minimum": 1, "maximum": 99},
-        "rationale": _text(_SENTENCES),
-        "risks": _text(_SENTENCES),
+        "rationale": sentence,
+        "risks": sentence,
     }
     if ask.hypotheses is not None:
         fields["design"] = _design(ask.hypotheses)
     return _object(fields)
 
 
-def _search(plan: str) -> dict[str, Any]:
+def _search(plan: str, most: int) -> dict[str, Any]:
     """Return the choice among the plan's lines, free text where there is none to choose from."""
     lines: list[str] = []
     room = _ENUM_CHARACTERS
@@ -67,7 +89,7 @@ def _search(plan: str) -> dict[str, Any]:
         room -= len(line)
         if room >= 0:
             lines.append(line)
-    return {"type": "string", "enum": lines} if lines else _text(_LINE)
+    return {"type": "string", "enum": lines} if lines else _text(most)
 
 
 def _design(hypotheses: ResearchState) -> dict[str, Any]:
@@ -99,10 +121,8 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-_ROOT = _object(
-    {
-        "title": _text(_TITLE),
-        "hypothesis": _text(_SENTENCES),
-        "approach": {"type": "array", "items": _text(_LINE), "minItems": 1, "maxItems": LINES},
-    }
-)
+def _root(bounds: Bounds) -> dict[str, Any]:
+    lines = _text(bounds.line)
+    approach = {"type": "array", "items": lines, "minItems": 1, "maxItems": bounds.lines}
+    fields = {"title": _text(_TITLE), "hypothesis": _text(bounds.sentence), "approach": approach}
+    return _object(fields)
