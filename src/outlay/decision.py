@@ -328,7 +328,7 @@ def next_move(state: State, elapsed: float) -> Move | None:
 def _finish(state: State, elapsed: float) -> AnyEvent | None:
     if any(not _is_final(work) for work in _in_flight(state)):
         return None
-    if not state.attempts and not state.stopping:
+    if not (state.attempts or state.stopping or state.works or state.final):
         lacking = lacking_for_attempt(state, elapsed)
         if lacking:
             reason = f"{lacking}: what is left does not cover one attempt"
