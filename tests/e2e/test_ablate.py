@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import outlay as library
-from outlay.ablating import SurfaceReflector
+from outlay.ablations.running import SurfaceReflector
 from outlay.replay import verify
 from outlay.sqlite_store import SqliteStore
 from tests.e2e.conftest import OUTLAY, Command, edit, until

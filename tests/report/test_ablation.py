@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from outlay.ablating import ablation_of, surface_of
-from outlay.ablation_summary import ablated
-from outlay.components import Origin
+from outlay.ablations.components import Origin
+from outlay.ablations.running import ablation_of, surface_of
+from outlay.ablations.summary import ablated
 from outlay.report.ablation import write_ablation
 from outlay.store import MemoryStore
 from outlay.surfaces.factors import read_factors

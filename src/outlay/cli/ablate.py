@@ -10,12 +10,19 @@ import click
 import msgspec
 
 from outlay import taskfile
-from outlay.ablating import LEAST, SurfaceReflector, ablation_of, is_ablation, reasons, surface_of
-from outlay.ablation_summary import ablated
+from outlay.ablations.components import origin_of, patch_of, take_apart
+from outlay.ablations.running import (
+    LEAST,
+    SurfaceReflector,
+    ablation_of,
+    is_ablation,
+    reasons,
+    surface_of,
+)
+from outlay.ablations.summary import ablated
 from outlay.cli import _options
 from outlay.cli._conduct import closing, driven
 from outlay.cli._reading import read_run, talk
-from outlay.components import origin_of, patch_of, take_apart
 from outlay.doctor import refuse_baseline
 from outlay.errors import InputError
 from outlay.execution.folder import write_whole
@@ -26,8 +33,8 @@ from outlay.runs import Settings, default_store, run_folder
 from outlay.task import Budget
 
 if TYPE_CHECKING:
-    from outlay.ablation_summary import Ablated
-    from outlay.components import By
+    from outlay.ablations.components import By
+    from outlay.ablations.summary import Ablated
     from outlay.driver import Driver
     from outlay.state import State
     from outlay.surfaces.surface import Surface

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from outlay.ablating import is_ablation
+from outlay.ablations.running import is_ablation
 from outlay.cli import _options
 from outlay.cli._conduct import conduct
 from outlay.cli.ablate import carry_out

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from outlay import events
+from outlay.ablations.findings import minimal
 from outlay.allocation.policies import STAR
 from outlay.errors import InputError, bad_value
 from outlay.events import Child, Reflected
-from outlay.findings import minimal
 from outlay.surfaces.beliefs import Assumptions
 from outlay.surfaces.factors import read_factors
 from outlay.surfaces.measurements import Measurement, observations

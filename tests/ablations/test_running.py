@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outlay import events
-from outlay.ablating import (
+from outlay.ablations.findings import minimal
+from outlay.ablations.running import (
     SurfaceReflector,
     ablation_of,
     factors_of,
@@ -16,10 +17,9 @@ from outlay.ablating import (
     reasons,
     surface_of,
 )
-from outlay.ablation_summary import ablated
+from outlay.ablations.summary import ablated
 from outlay.budget import NOTHING
 from outlay.errors import InputError
-from outlay.findings import minimal
 from outlay.replay import verify
 from outlay.state import State
 from outlay.store import MemoryStore

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from outlay import findings
+from outlay.ablations import findings
 from outlay.surfaces.factors import read_factors
 from outlay.surfaces.measurements import Measurement
 from outlay.surfaces.surface import Surface
