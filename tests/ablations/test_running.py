@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,6 +24,7 @@ from outlay.errors import InputError
 from outlay.replay import verify
 from outlay.state import State
 from outlay.store import MemoryStore
+from outlay.surfaces.measurements import Noise
 from outlay.task import Budget, Lever, Option
 from tests.driving import RUN, Accidents, drive, task
 
@@ -88,9 +90,22 @@ def test_seeds_that_differ_are_noise_and_only_shared_seeds_are_compared() -> Non
     found = measurements(state, {})
     assert len(found) == 4 * len(selection)
     assert found[0].metrics == {"score": state.baseline_values[selection[0]]}
+    assert {taken.seed for taken in found} == {*selection}
     machine = replace(plain, evaluator=replace(plain.evaluator, noise="machine"))
     state = drive(MemoryStore(), machine)
-    assert len(measurements(state, {})) == 3 + 3 * len(selection)
+    found = measurements(state, {})
+    assert len(found) == 3 + 3 * len(selection)
+    assert {taken.seed for taken in found} == {None}
+    assert surface_of(state).noise == Noise()
+
+
+def test_the_baselines_noise_counts_where_configurations_have_one_value() -> None:
+    one = star(budget=4)
+    state = drive(MemoryStore(), one)
+    sd = np.std(list(state.baseline_values.values()), ddof=1)
+    assert surface_of(state).noise == Noise(pytest.approx(sd), len(state.baseline_values) - 1)
+    two = replace(one, seeds=replace(one.seeds, selection=(*one.seeds.selection, 77)))
+    assert surface_of(drive(MemoryStore(), two)).noise == Noise()
 
 
 def test_failures_keep_their_reason_and_lost_attempts_say_nothing() -> None:

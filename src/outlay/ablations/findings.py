@@ -11,25 +11,17 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from outlay.surfaces import effect_rows
 from outlay.surfaces.factors import Config
 from outlay.surfaces.intervals import half_width
 from outlay.surfaces.measurements import failures
-from outlay.surfaces.proposal import neighbours
-from outlay.surfaces.surface import BACKGROUNDS, LISTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from outlay.surfaces.cube import IntArray
     from outlay.surfaces.surface import Surface
 
 KEPT = 0.9
 """Share of the champion's gain that a smaller part must be predicted to keep."""
-
-
-FEW = 512
-"""Configurations up to which every conditional effect is read: there are half as many a factor."""
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,9 +137,9 @@ class Minimal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def conditional_effects(surface: Surface) -> list[Conditional]:
-    """Return every effect in every background; in a large space, in and beside known ones."""
+    """Return every effect in every background; in a large space, from measured ones."""
     factors = surface.factors
-    pairs = factors.space.effects_at(_covered(surface, FEW))
+    pairs = factors.space.effects_at(surface.read_in())
     found = surface.readout.effects(pairs)
     levels = factors.space.rows(pairs.high)
     rows = []
@@ -172,9 +164,7 @@ def effects(surface: Surface, conditional: Sequence[Conditional]) -> list[Effect
     """Return the average effect of every option, with the reach of its conditional effects."""
     defaults = {factor.name: str(factor.levels[0]) for factor in surface.factors.all}
     found = []
-    for row in effect_rows.average_effects(
-        surface.factors, surface.readout, _backgrounds(surface)
-    ):
+    for row in surface.average_rows:
         name, level = row["factor"], str(row["level"])
         here = [c for c in conditional if (c.factor, c.level) == (name, level)]
         found.append(
@@ -196,7 +186,6 @@ def effects(surface: Surface, conditional: Sequence[Conditional]) -> list[Effect
 
 def interactions(surface: Surface) -> list[Interaction]:
     """Return the mean second difference of every two options of two factors, largest first."""
-    rows = effect_rows.interactions(surface.factors, surface.readout, _backgrounds(surface))
     found = [
         Interaction(
             first=row["first"],
@@ -207,7 +196,7 @@ def interactions(surface: Surface) -> list[Interaction]:
             low=row["low"],
             high=row["high"],
         )
-        for row in rows
+        for row in surface.interaction_rows
     ]
     return sorted(found, key=lambda row: -abs(row.interaction))
 
@@ -270,7 +259,7 @@ def minimal(surface: Surface) -> Minimal | None:
     whole = _gain(surface, everything)
     if whole[0] <= whole[1]:
         return None
-    cells = np.setdiff1d(_covered(surface), list(failures(surface.factors, surface.measurements)))
+    cells = np.setdiff1d(surface.covered(), list(failures(surface.factors, surface.measurements)))
     gains = _sign(surface) * (
         surface.readout.cells(cells).mean - surface.readout.cells(np.array([nothing])).mean
     )
@@ -330,25 +319,9 @@ def _sign(surface: Surface) -> float:
     return -1.0 if surface.direction == "minimize" else 1.0
 
 
-def _covered(surface: Surface, most: int = LISTED) -> IntArray:
-    """Return all cells, or where there are more than `most`, the known ones and neighbours."""
-    space = surface.factors.space
-    if space.size <= most:
-        return np.arange(space.size)
-    return neighbours(space, [*surface.readout.exact, *space.anchors])
-
-
-def _backgrounds(surface: Surface) -> IntArray:
-    """Return the cells that averages run over: all, or a sample of a large space."""
-    size = surface.factors.space.size
-    if size <= 2 * BACKGROUNDS:
-        return np.arange(size)
-    return np.random.default_rng(surface.seed).integers(0, size, BACKGROUNDS)
-
-
 def ranked(surface: Surface, count: int) -> list[Predicted]:
     """Return the configurations with the best predictions, best first, without failed ones."""
-    cells = np.setdiff1d(_covered(surface), list(failures(surface.factors, surface.measurements)))
+    cells = np.setdiff1d(surface.covered(), list(failures(surface.factors, surface.measurements)))
     found = surface.readout.cells(cells)
     order = np.argsort(-_sign(surface) * found.mean, kind="stable")
     return [

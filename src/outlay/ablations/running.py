@@ -19,7 +19,7 @@ from outlay.errors import InputError, bad_value
 from outlay.events import Child, Reflected
 from outlay.surfaces.beliefs import Assumptions
 from outlay.surfaces.factors import read_factors
-from outlay.surfaces.measurements import Measurement, observations
+from outlay.surfaces.measurements import Measurement, Noise, observations
 from outlay.surfaces.proposal import propose
 from outlay.surfaces.surface import Surface, why
 from outlay.task import Budget, Search
@@ -123,7 +123,9 @@ class SurfaceReflector:
         if not self._takes_apart or state.budget.attempts != state.attempts + 1:
             return []
         found = minimal(surface_of(state))
-        if found is None or factors_of(state.task).cell(found.config) in _in_tree(state):
+        if found is None or factors_of(state.task).cell(found.config) in _cells(
+            state, state.tree.nodes
+        ):
             return []
         return [(dict(found.config), "the smallest part that is predicted to keep the gain")]
 
@@ -150,7 +152,7 @@ def surface_of(state: State, why_failed: Mapping[int, str] | None = None) -> Sur
         measurements(state, why_failed or {}),
         metric=task.metric.name,
         direction=task.metric.direction,
-        noisy=is_noisy(state),
+        noise=_noise(state),
         seed=state.started.seed if state.started is not None else 0,
     )
 
@@ -158,6 +160,24 @@ def surface_of(state: State, why_failed: Mapping[int, str] | None = None) -> Sur
 def is_noisy(state: State) -> bool:
     """Return whether the baseline's values differ between seeds, or between runs of one seed."""
     return state.repeat_differs or len(set(state.baseline_values.values())) > 1
+
+
+def _noise(state: State) -> Noise | None:
+    """Return what the baseline's values tell of the noise beyond what `measurements` do.
+
+    Those tell it themselves unless every configuration is measured on one shared seed.
+    """
+    if not is_noisy(state):
+        return None
+    noise, one_seed = state.contest.noise, len(state.task.seeds.selection) == 1
+    if one_seed and _shares_seeds(state) and noise.sd is not None:
+        return Noise(noise.sd, noise.df)
+    return Noise()
+
+
+def _shares_seeds(state: State) -> bool:
+    """Return whether all configurations are evaluated on the same seeds."""
+    return state.task.evaluator.noise == "seed" and state.task.evaluator.seeded
 
 
 def measurements(state: State, why_failed: Mapping[int, str]) -> list[Measurement]:
@@ -174,39 +194,40 @@ def measurements(state: State, why_failed: Mapping[int, str]) -> list[Measuremen
             found.append(Measurement(config=config, reason=reason))
         elif node.status == "scored":
             found += [
-                Measurement(config=config, metrics={state.task.metric.name: value})
-                for value in _values(state, node)
+                Measurement(config=config, metrics={state.task.metric.name: value}, seed=seed)
+                for seed, value in _values(state, node)
             ]
     return found
 
 
-def _values(state: State, node: Node) -> list[float]:
-    evaluator = state.task.evaluator
-    shared = evaluator.noise == "seed" and evaluator.seeded
+def _values(state: State, node: Node) -> list[tuple[int | None, float]]:
+    """Return the node's values, with their seeds where configurations share those."""
+    shared = _shares_seeds(state)
     if node.id == state.baseline and not shared:
-        return list(state.baseline_values.values())
+        return [(None, value) for value in state.baseline_values.values()]
     if is_noisy(state):
-        return [state.values[node.id, seed] for seed in state.task.seeds.selection]
-    return [] if node.score is None else [node.score]
+        seeds = state.task.seeds.selection
+        return [(seed if shared else None, state.values[node.id, seed]) for seed in seeds]
+    return [] if node.score is None else [(None, node.score)]
 
 
 def _most_telling(state: State, asked: int) -> list[tuple[Config, str]]:
-    factors, noisy = factors_of(state.task), is_noisy(state)
-    done = [taken for taken in measurements(state, {}) if not taken.reason]
-    rng = np.random.default_rng(state.random("surface").getrandbits(64))
+    factors, noise = factors_of(state.task), _noise(state)
+    done, nodes = measurements(state, {}), state.tree.nodes
     found = propose(
-        Assumptions(space=factors.space, noisy=noisy),
-        observations(factors, done, state.task.metric.name),
-        _in_tree(state),
+        Assumptions(space=factors.space, noisy=noise is not None),
+        observations(factors, done, state.task.metric.name, noise),
         asked,
-        rng,
+        np.random.default_rng(state.random("surface").getrandbits(64)),
+        blocked=_cells(state, nodes),
+        pending=_cells(state, [node for node in nodes if node.status in ("open", "running")]),
     )
     return [(factors.config(proposal.cell), why(proposal)) for proposal in found]
 
 
-def _in_tree(state: State) -> list[int]:
+def _cells(state: State, nodes: Iterable[Node]) -> list[int]:
     factors = factors_of(state.task)
-    return [factors.cell(_factors(state, node)) for node in state.tree.nodes]
+    return [factors.cell(_factors(state, node)) for node in nodes]
 
 
 def _factors(state: State, node: Node) -> dict[str, str]:

@@ -84,7 +84,7 @@ def _run_ours(table: Table, budget: int, share: float, seed: int) -> tuple[Float
     values: dict[int, list[float]] = {}
     for step in range(budget + 2):
         seen = _observations(given.space, values)
-        cell = propose(given, seen, (), 1, np.random.default_rng([seed, step]))[0].cell
+        cell = propose(given, seen, 1, np.random.default_rng([seed, step]))[0].cell
         values.setdefault(cell, []).append(float(table.truth[cell] + scale * rng.normal()))
     seen = _observations(given.space, values)
     beliefs = believe(given, seen, np.random.default_rng(seed), fading=True)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Group = tuple[Models, Evidence]
 
+CHUNK = 128
+"""Rows that readers ask for at once, at most, so that each sees the same models."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -34,7 +37,10 @@ class Settings:
             default, so late evidence for fading says more about where we looked.
         trusts: Grid for the share of the prior variance that follows earlier surfaces.
         nugget: Relative variance that stands for rounding where measurements are exact.
-        noise_nuggets: Grid for the relative noise variance where they are noisy.
+        noise_nuggets: Grid for the relative noise variance where they are noisy and nothing else
+            tells how much.
+        scales: Grid for the surface's variance, as a share of the squared range, where something
+            does; the relative noise variances follow.
         gate_prior: Prior odds of one gate.
         tie_evidence: Log odds that one exact tie gives to a gate that explains it; ties also
             come about without a gate where the metric takes few values.
@@ -54,6 +60,7 @@ class Settings:
     trusts: tuple[float, ...] = (0.0, 0.5, 0.9, 0.99)
     nugget: float = 1e-6
     noise_nuggets: tuple[float, ...] = (1e-3, 0.03, 0.3)
+    scales: tuple[float, ...] = (0.04, 0.2, 1.0, 5.0, 25.0)
     gate_prior: float = 0.02
     tie_evidence: float = 2.0
     tie: float = 1e-9
@@ -96,16 +103,18 @@ class Beliefs:
         seen: Observations with values minus `centre`, divided by `spread`.
         centre: Mean of the measured values.
         spread: Range of the measured values, 1 if they are all equal.
+        size: Number of configurations.
     """
 
     groups: tuple[Group, ...]
     seen: Observations
     centre: float
     spread: float
+    size: int
 
     def posterior(self, rows: IntArray) -> Posterior:
         """Return mean and covariance of the surface at rows of levels, in units of the metric."""
-        found = average(self.groups, self.seen, rows)
+        found = average(self.groups, self.seen, rows, min(self.size, CHUNK))
         square = self.spread**2
         return Posterior(
             self.centre + self.spread * found.mean,
@@ -137,7 +146,11 @@ def believe(
     """
     centre = float(seen.values.mean())
     spread = float(np.ptp(seen.values)) or 1.0
-    scaled = replace(seen, values=(seen.values - centre) / spread)
+    scaled = replace(
+        seen,
+        values=(seen.values - centre) / spread,
+        noise_squares=seen.noise_squares / spread**2,
+    )
     models = _relevances(given, scaled, rng)
     plain = models, evidence(models, scaled)
     groups = [plain]
@@ -145,28 +158,41 @@ def believe(
         groups = _with_gates(plain, scaled, given.settings)
     if fading:
         groups += [_with_fading(group, scaled, given.settings) for group in groups]
-    return Beliefs(groups=tuple(groups), seen=scaled, centre=centre, spread=spread)
+    return Beliefs(
+        groups=tuple(groups), seen=scaled, centre=centre, spread=spread, size=given.space.size
+    )
 
 
 def _relevances(given: Assumptions, seen: Observations, rng: np.random.Generator) -> Models:
     settings = given.settings
     grid = np.log(settings.correlations)
+    nuggets = _nuggets(given, seen)
     if len(grid) ** given.space.d <= settings.enumerated:
         levels = np.array(list(product(range(len(grid)), repeat=given.space.d)))
-        return _models(given, levels)
+        return _models(given, levels, nuggets)
     levels = rng.integers(0, len(grid), (settings.sampled, given.space.d))
     for _ in range(settings.rounds):
-        weight = evidence(_models(given, levels), seen).log_weight
+        weight = evidence(_models(given, levels, nuggets), seen).log_weight
         best = levels[np.argsort(-weight.reshape(-1, len(levels)).max(axis=0))]
         moved = _neighbours(best[: max(1, settings.sampled // (2 * given.space.d))], len(grid))
         levels = np.unique(np.concatenate([best[: settings.sampled], moved]), axis=0)
-    return _models(given, levels)
+    return _models(given, levels, nuggets)
 
 
-def _models(given: Assumptions, levels: IntArray) -> Models:
+def _nuggets(given: Assumptions, seen: Observations) -> tuple[float, ...]:
+    """Return the noise variances, relative to the scale, that are plausible."""
+    settings = given.settings
+    if not given.noisy:
+        return (settings.nugget,)
+    if not seen.noise_df:
+        return settings.noise_nuggets
+    variance = seen.noise_squares / seen.noise_df
+    return tuple(sorted({max(variance / scale, settings.nugget) for scale in settings.scales}))
+
+
+def _models(given: Assumptions, levels: IntArray, nuggets: tuple[float, ...]) -> Models:
     """Return the models of every combination of relevance levels, nugget and trust."""
     settings, count = given.settings, len(levels)
-    nuggets = settings.noise_nuggets if given.noisy else (settings.nugget,)
     trusts = settings.trusts if given.earlier else (0.0,)
     pairs = np.array(list(product(nuggets, trusts)))
     plain = Models(

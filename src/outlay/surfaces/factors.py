@@ -80,6 +80,20 @@ class Factors:
             factor.name: factor.levels[level] for factor, level in zip(self.all, row, strict=True)
         }
 
+    def columns(self, other: Iterable[str]) -> dict[str, str]:
+        """Return what each factor's column is called in a table that has other columns, too.
+
+        That is its name, after `config_` where another column bears it.
+        """
+        taken, found = {*self.names, *other}, {}
+        for name in self.names:
+            column = name
+            while column in other or (column != name and column in taken):
+                column = f"config_{column}"
+            taken.add(column)
+            found[name] = column
+        return found
+
     def gates(self, declared: Iterable[Inactive]) -> Gates:
         """Return declared equalities by index."""
         return tuple(self._gate(entry) for entry in declared)

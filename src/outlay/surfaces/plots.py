@@ -6,9 +6,11 @@ from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
 from outlay.errors import InputError
+from outlay.surfaces.effect_rows import conditional_effects
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,9 +23,13 @@ POSITIVE, NEGATIVE, NEUTRAL = "#1b6ca8", "#b5442d", "#8a8a8a"
 
 
 def plot_effects(surface: Surface) -> Figure:
-    """Return average effects with 90 % intervals, over the effects in each background as dots."""
+    """Return average effects with 90 % intervals, over the effects in each background as dots.
+
+    In spaces of more than 512 configurations, the dots are those from measured backgrounds.
+    """
     average = surface.effects("average")
-    conditional = surface.effects("conditional")
+    backgrounds = surface.read_in()
+    conditional = pd.DataFrame(conditional_effects(surface.factors, surface.readout, backgrounds))
     figure = Figure(figsize=(7, 1.2 + 0.5 * len(average)), layout="constrained")
     axes = figure.add_subplot()
     axes.axvline(0, color=NEUTRAL, linewidth=0.8)
@@ -35,7 +41,10 @@ def plot_effects(surface: Surface) -> Figure:
     axes.set_yticks(range(len(average)), [_label(row) for row in average.itertuples()])
     axes.invert_yaxis()
     axes.set_xlabel(f"change of {surface.metric}")
-    axes.set_title("Average effects (90 %), and in each background", fontsize=10)
+    where = "each background"
+    if len(backgrounds) < surface.factors.space.size:
+        where = "measured backgrounds"
+    axes.set_title(f"Average effects (90 %), and in {where}", fontsize=10)
     return figure
 
 

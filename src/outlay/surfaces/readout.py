@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from outlay.surfaces.beliefs import CHUNK
 from outlay.surfaces.intervals import SUM_SHARE, Typical, half_width, typical_share
 
 if TYPE_CHECKING:
     from outlay.surfaces.beliefs import Beliefs
     from outlay.surfaces.cube import BoolArray, Edges, FloatArray, IntArray
+    from outlay.surfaces.mixture import Posterior
     from outlay.surfaces.space import Space
 
-CHUNK = 128
 FEWEST_EQUAL = 3
 
 
@@ -45,11 +46,24 @@ class Readout:
     noisy: bool
     seed: int
 
+    def posterior(self, cells: IntArray) -> Posterior:
+        """Return what is believed about the cells, before measured values are put in place."""
+        if self.space.size > CHUNK:
+            return self.beliefs.posterior(self.space.rows(cells))
+        found = self._everywhere
+        return found._replace(
+            mean=found.mean[cells], covariance=found.covariance[np.ix_(cells, cells)]
+        )
+
+    @cached_property
+    def _everywhere(self) -> Posterior:
+        return self.beliefs.posterior(self.space.rows(np.arange(self.space.size)))
+
     def cells(self, cells: IntArray) -> Reading:
         """Return the value of each cell."""
         means, variances = [], []
         for start in range(0, len(cells), CHUNK):
-            found = self.beliefs.posterior(self.space.rows(cells[start : start + CHUNK]))
+            found = self.posterior(cells[start : start + CHUNK])
             means.append(found.mean)
             variances.append(np.diagonal(found.covariance))
         mean, measured = np.concatenate(means), np.isin(cells, list(self.exact))
@@ -64,7 +78,7 @@ class Readout:
         means, variances, half = [], [], CHUNK // 2
         for start in range(0, len(pairs.low), half):
             ends = np.concatenate([part[start : start + half] for part in pairs[:2]])
-            found, count = self.beliefs.posterior(self.space.rows(ends)), len(ends) // 2
+            found, count = self.posterior(ends), len(ends) // 2
             mean = found.mean if self.noisy else self._with_measured(ends, found.mean)
             means.append(mean[count:] - mean[:count])
             place = np.arange(count)
@@ -82,7 +96,7 @@ class Readout:
         share = np.concatenate([np.full(len(at), weight / len(at)) for weight, at in parts])
         cells, back = np.unique(everything, return_inverse=True)
         weights = np.bincount(back, share, len(cells))
-        found = self.beliefs.posterior(self.space.rows(cells))
+        found = self.posterior(cells)
         mean = found.mean if self.noisy else self._with_measured(cells, found.mean)
         variance = np.array([weights @ found.covariance @ weights])
         added = SUM_SHARE * sum(abs(weight) for weight, _ in parts) * self.added.effect
@@ -103,7 +117,7 @@ class Readout:
         pairs = self.space.effects_at(backgrounds)
         cells = np.unique(np.concatenate(pairs[:2]))
         low, high = np.searchsorted(cells, pairs.low), np.searchsorted(cells, pairs.high)
-        covariance = self.beliefs.posterior(self.space.rows(cells)).covariance
+        covariance = self.posterior(cells).covariance
         known = (
             np.zeros(len(cells), dtype=bool) if self.noisy else np.isin(cells, list(self.exact))
         )
