@@ -30,7 +30,7 @@ from tests.driving import RUN, Accidents, drive, task
 
 
 def star(*, levers: int = 3, budget: int | None = 8):
-    return ablation_of(task(levers=levers), budget, None)
+    return ablation_of(task(levers=levers), Budget(attempts=budget))
 
 
 @settings(deadline=None, max_examples=15)
@@ -123,7 +123,7 @@ def test_failures_keep_their_reason_and_lost_attempts_say_nothing() -> None:
 def test_a_lever_with_one_option_is_fixed() -> None:
     made = task(levers=2)
     fixed = Lever(name="fixed", options=(Option(name="only"),))
-    made = ablation_of(replace(made, levers=(fixed, *made.levers)), 4, None)
+    made = ablation_of(replace(made, levers=(fixed, *made.levers)), Budget(attempts=4))
     assert factors_of(made).names == ("l0", "l1")
     state = drive(MemoryStore(), made)
     assert all(state.configuration(node)["fixed"] == "only" for node in state.tree.nodes)
@@ -136,12 +136,12 @@ def test_a_lever_with_one_option_is_fixed() -> None:
         (0, Budget(attempts=3), 4, "no levers"),
         (2, Budget(attempts=3), 7, "2 to 6"),
         (2, Budget(attempts=3), 1, "2 to 6"),
-        (2, Budget(tokens=9), None, "--budget: found none"),
+        (2, Budget(tokens=9), None, "budget: found none"),
     ],
 )
 def test_what_cannot_be_ablated_is_named(levers, limits, budget, words) -> None:
     with pytest.raises(InputError, match=words):
-        ablation_of(task(levers=levers, limits=limits), budget, None)
+        ablation_of(task(levers=levers, limits=limits), Budget(attempts=budget))
 
 
 @pytest.mark.parametrize("seed", range(4))

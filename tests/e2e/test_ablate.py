@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import outlay as library
+from outlay.ablations import findings
 from outlay.ablations.running import SurfaceReflector
 from outlay.replay import verify
 from outlay.sqlite_store import SqliteStore
@@ -295,6 +296,62 @@ def test_a_champions_levers_are_told_apart(switches: Path, outlay: Command) -> N
     assert found["minimal"]["kept"] == ["a"]
     assert found["minimal_command"][0].endswith("--seed {seed} --a")
     assert "minimal.patch" not in found["files"]
+
+
+def test_python_goes_on_with_what_the_shell_began(switches: Path, outlay: Command) -> None:
+    began = json.loads(outlay("ablate", switches, "--budget", "4", "--json").stdout)
+    surface = library.ablate_task(switches, 6)
+    ended = json.loads(outlay("ablate", switches, "--budget", "6", "--json").stdout)
+    assert (began["measurements"], ended["measurements"]) == (4, 6)
+    shell = library.Surface.load(ended["files"]["surface.json"])
+    assert [t.config for t in shell.measurements] == [t.config for t in surface.measurements]
+    assert surface.predict({"a": "on"}) == shell.predict({"a": "on"})
+    task = library.load(switches)
+    again = library.ablate_task(task, library.Budget(attempts=3), run="other")
+    assert len(again.measurements) == 3
+    store = switches / ".outlay" / "store.db"
+    assert {run.name for run in SqliteStore(store).runs()} == {"switches-ablation", "other"}
+
+
+def test_python_takes_a_champion_apart(champion: Path) -> None:
+    surface = library.ablate_run("agent", 8, store=champion, name="parts")
+    small = findings.minimal(surface)
+    assert small is not None
+    assert small.left_out == ["program.py:9"]
+    assert (champion.parent / "runs" / "parts" / "minimal.patch").exists()
+
+
+@pytest.mark.parametrize(
+    ("call", "part"),
+    [
+        (lambda s, c: library.ablate_task(s, 1), "2 to 16"),
+        (lambda s, c: library.ablate_task(s, 17), "2 to 16"),
+        (lambda s, c: library.ablate_task(s, "8"), "a number of measurements"),
+        (lambda s, c: library.ablate_task(s, library.Budget(usd=1.0)), "or seconds"),
+        (lambda s, c: library.ablate_task(s / "nowhere"), "nowhere"),
+        (lambda s, c: library.ablate_run("nobody", store=c), "agent"),
+        (lambda s, c: library.ablate_run("agent", by="line", store=c), "hunk or file"),
+        (lambda s, c: library.ablate_run("agent", 4, name="agent", store=c), "a new name"),
+        (lambda s, c: library.ablate_run("agent", 4, name="../x", store=c), "run"),
+        (lambda s, c: library.ablate(str(s), ["a"], 2), "ablate_task"),
+    ],
+)
+def test_python_refuses_what_it_cannot_ablate(switches: Path, champion: Path, call, part) -> None:
+    with pytest.raises(library.InputError, match=part):
+        call(switches, champion)
+    assert not (switches / ".outlay").exists()
+
+
+def test_the_ablation_of_a_champion_may_be_named(champion: Path, outlay: Command) -> None:
+    named = ("ablate", "--run", "agent", "--store", champion, "--name", "parts", "--budget", "3")
+    assert json.loads(outlay(*named, "--json").stdout)["run"] == "parts"
+    done = outlay(*named, "--seed", "7")
+    assert done.returncode == 2
+    assert "seed (0 then, 7 now)" in done.stderr
+    assert "under a new name" in done.stderr
+    done = outlay("ablate", champion.parent.parent, "--name", "parts", "--budget", "3")
+    assert done.returncode == 2
+    assert "--run" in done.stderr
 
 
 def test_a_baseline_without_a_score_is_an_error(switches: Path, outlay: Command) -> None:

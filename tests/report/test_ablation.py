@@ -14,6 +14,7 @@ from outlay.store import MemoryStore
 from outlay.surfaces.factors import read_factors
 from outlay.surfaces.measurements import Measurement
 from outlay.surfaces.surface import Surface
+from outlay.task import Budget
 from tests.driving import RUN, Accidents, drive, task
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Names(HTMLParser):
 
 @pytest.fixture(scope="module")
 def state():
-    made = ablation_of(task(levers=3), 9, None)
+    made = ablation_of(task(levers=3), Budget(attempts=9))
     return drive(MemoryStore(), made, accidents=Accidents(failed=0.3))
 
 

@@ -53,28 +53,29 @@ def factors_of(task: Task) -> Factors:
     return read_factors(open_levers)
 
 
-def ablation_of(task: Task, measurements: int | None, seconds: float | None) -> Task:
+def ablation_of(task: Task, limits: Budget) -> Task:
     """Return the task whose run is an ablation of the given one.
 
     Args:
         task: Its levers are the factors.
-        measurements: Limit of measurements, the baseline included; `None` keeps the task's own
-            number of attempts.
-        seconds: Limit of wall clock; `None` keeps the task's own.
+        limits: Of `attempts`, which counts measurements, the baseline included, and of `seconds`
+            of wall clock; the task's own stand where there is none.
 
     Raises:
         InputError: If there is nothing to ablate, no limit, or more than there is to measure.
     """
     size = factors_of(task).space.size
-    if measurements is not None and not LEAST <= measurements <= size:
+    if limits.tokens is not None or limits.usd is not None:
+        raise bad_value("ablate", "budget", limits, "a number of measurements, or seconds")
+    if limits.attempts is not None and not LEAST <= limits.attempts <= size:
         allowed = f"{LEAST} to {size}, which is every configuration"
-        raise bad_value("ablate", "--budget", measurements, allowed)
+        raise bad_value("ablate", "budget", limits.attempts, allowed)
     budget = Budget(
-        attempts=task.budget.attempts if measurements is None else measurements - 1,
-        seconds=task.budget.seconds if seconds is None else seconds,
+        attempts=task.budget.attempts if limits.attempts is None else limits.attempts - 1,
+        seconds=task.budget.seconds if limits.seconds is None else limits.seconds,
     )
     if budget == Budget():
-        raise InputError(f"--budget: found none, allowed: {LEAST} to {size}, or --time")
+        raise InputError(f"budget: found none, allowed: {LEAST} to {size}, or a time")
     return replace(
         task,
         budget=budget,

@@ -252,11 +252,6 @@ def ablate(
             which can only be checked against what the first call returned.
         BudgetError: If the budget does not pay for one call.
         NothingUsableError: If every call failed.
-
-    Example:
-        >>> surface = ablate(lambda c: c["a"] + 2 * c["b"], factors=["a", "b"], budget=4)
-        >>> surface.effects().effect.tolist()
-        [1.0, 2.0]
     """
     ablation = Ablation(
         factors,
@@ -277,6 +272,8 @@ def _run(
     ablation: Ablation, fn: Program, save: str | Path | None, clock: Callable[[], float]
 ) -> Surface:
     """Measure until the budget is spent or nothing is left that would tell more."""
+    if not callable(fn):
+        raise bad_value("ablate", "fn", fn, "a function; `ablate_task` ablates a task")
     if save is not None and Path(save).exists():
         _continue(ablation, save)
     while ablation.remaining and (asked := ablation.ask()):
