@@ -9,7 +9,7 @@ from outlay.surfaces.beliefs import Assumptions, believe, candidate_gates
 from outlay.surfaces.cube import bits, edges
 from outlay.surfaces.earlier import standardise
 from outlay.surfaces.equalities import Gate, effective
-from outlay.surfaces.intervals import QUANTILE, half_width, typical_share
+from outlay.surfaces.intervals import FIRST, LATER, NORMAL, half_width, typical_share
 from outlay.surfaces.mixture import Models, Observations, average, evidence, kernel
 from outlay.surfaces.proposal import propose
 from outlay.surfaces.purchase import remaining_uncertainty, smallest
@@ -184,9 +184,11 @@ def test_flat_earlier_surfaces_say_nothing():
 
 
 def test_intervals_grow_with_variance_and_where_little_is_left():
-    assert half_width(np.array([4.0]))[0] == pytest.approx(2 * QUANTILE)
-    assert half_width(np.array([0.0]), added=1.0)[0] == pytest.approx(QUANTILE)
-    assert typical_share(4, 64) == 0 < typical_share(8, 64) < typical_share(12, 64)
+    nothing, no, yes = np.zeros(1), np.array([False]), np.array([True])
+    assert half_width(np.array([4.0]), 0.0, 3, no)[0] == pytest.approx(2 * FIRST)
+    assert half_width(nothing, 1.0, 30, no)[0] == pytest.approx(LATER)
+    assert FIRST < half_width(nothing, 1.0, 8, no)[0] < LATER
+    assert half_width(np.array([4.0]), 1.0, 3, yes)[0] == pytest.approx(2 * NORMAL)
     assert typical_share(12, 64) == typical_share(40, 64) < typical_share(60, 64)
 
 

@@ -46,6 +46,12 @@ def test_a_large_space_shows_the_effects_from_measured_backgrounds():
     assert max(dots) <= 6
 
 
+def test_names_are_no_mathematics_and_a_notebook_shows_the_picture():
+    odd = ablate(lambda c: 1.0 * c["$a_{$"], ["$a_{$", "b$"], 4)
+    for kind in ("effects", "interactions", "surface"):
+        assert odd.plot(kind)._repr_png_().startswith(b"\x89PNG")
+
+
 def test_wrong_kinds_and_too_many_tiles_are_refused(surface):
     with pytest.raises(InputError, match="effects, interactions, surface"):
         surface.plot("cube")

@@ -12,7 +12,6 @@ import msgspec
 import numpy as np
 
 from outlay.surfaces.factors import Config
-from outlay.surfaces.intervals import half_width
 from outlay.surfaces.measurements import failures
 
 if TYPE_CHECKING:
@@ -300,19 +299,12 @@ def _gain(surface: Surface, cell: int) -> tuple[float, float]:
 
 
 def _contrast(surface: Surface, parts: Sequence[tuple[float, int]]) -> tuple[float, float]:
-    """Return mean and half-width of a weighted sum of cells, oriented so that higher is better.
-
-    An unmeasured cell brings its share of the typical variance, as in the surface's own intervals.
-    """
+    """Return mean and half-width of a weighted sum of cells, oriented so that higher is better."""
     weights: dict[int, float] = {}
     for weight, cell in parts:
         weights[cell] = weights.get(cell, 0.0) + weight
-    mean, width = surface.readout.weighted_sum([(w, np.array([c])) for c, w in weights.items()])
-    open_weights = [w for c, w in weights.items() if c not in surface.readout.exact]
-    added = sum(w * w for w in open_weights) * surface.readout.added.cell
-    total = float(np.hypot(width, half_width(np.zeros(1), added)[0]))
-    exact = not surface.noisy and not open_weights
-    return _sign(surface) * mean, 0.0 if exact else total
+    mean, width = surface.readout.contrast(weights)
+    return _sign(surface) * mean, width
 
 
 def _sign(surface: Surface) -> float:

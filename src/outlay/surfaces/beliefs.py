@@ -16,11 +16,14 @@ from outlay.surfaces.equalities import Gate, Gates, effective
 from outlay.surfaces.mixture import Evidence, Models, Observations, Posterior, average, evidence
 
 if TYPE_CHECKING:
-    from outlay.surfaces.cube import BoolArray, IntArray
+    from outlay.surfaces.cube import BoolArray, FloatArray, IntArray
     from outlay.surfaces.earlier import Earlier
     from outlay.surfaces.space import Space
 
 Group = tuple[Models, Evidence]
+
+DECIMALS = 8
+"""Of log weights that rounding leaves alone."""
 
 CHUNK = 128
 """Rows that readers ask for at once, at most, so that each sees the same models."""
@@ -225,10 +228,18 @@ def _neighbours(levels: IntArray, count: int) -> IntArray:
     return np.concatenate(found)
 
 
+def _heaviest(log_weight: FloatArray, count: int) -> IntArray:
+    """Return the positions of the `count` heaviest models; of equal ones, those that come first.
+
+    Factors that the measurements do not tell apart tie up to rounding, which must not choose.
+    """
+    return np.argsort(-np.round(log_weight, DECIMALS), kind="stable")[:count]
+
+
 def _with_fading(group: Group, seen: Observations, settings: Settings) -> Group:
     """Return the best models of a group with every degree of fading."""
     models, found = group
-    best = np.argsort(-found.log_weight)[: settings.kept_models]
+    best = _heaviest(found.log_weight, settings.kept_models)
     faded = models.pick(np.tile(best, len(settings.fades)))
     per_factor = np.log(settings.fades) / models.log_correlation.shape[1]
     faded = replace(
@@ -242,8 +253,8 @@ def _with_fading(group: Group, seen: Observations, settings: Settings) -> Group:
 def _with_gates(plain: Group, seen: Observations, settings: Settings) -> list[Group]:
     """Return the plain models and those of the best sets of gates that the ties suggest."""
     models, found = plain
-    order = np.argsort(-found.log_weight)[: settings.kept_models]
-    best = models.pick(order), Evidence(found.log_weight[order], found.scale[order])
+    heavy = _heaviest(found.log_weight, settings.kept_models)
+    best = models.pick(heavy), Evidence(found.log_weight[heavy], found.scale[heavy])
     tried: dict[Gates, Group] = {models.gates: plain}
     frontier: list[Gates] = [models.gates]
     ranked = frontier

@@ -12,6 +12,8 @@ from outlay.surfaces.beliefs import CHUNK
 from outlay.surfaces.intervals import SUM_SHARE, Typical, half_width, typical_share
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from outlay.surfaces.beliefs import Beliefs
     from outlay.surfaces.cube import BoolArray, Edges, FloatArray, IntArray
     from outlay.surfaces.mixture import Posterior
@@ -67,10 +69,9 @@ class Readout:
             means.append(found.mean)
             variances.append(np.diagonal(found.covariance))
         mean, measured = np.concatenate(means), np.isin(cells, list(self.exact))
-        width = half_width(np.concatenate(variances), self.added.cell)
+        width = self._half(np.concatenate(variances), self.added.cell, measured)
         if not self.noisy:
             mean = self._with_measured(cells, mean)
-            width = np.where(measured, 0.0, width)
         return Reading(mean, width, measured)
 
     def effects(self, pairs: Edges) -> Reading:
@@ -85,9 +86,7 @@ class Readout:
             variances.append(_difference_variance(found.covariance, place, place + count))
         known = list(self.exact)
         measured = np.isin(pairs.low, known) & np.isin(pairs.high, known)
-        width = half_width(np.concatenate(variances), self.added.effect)
-        if not self.noisy:
-            width = np.where(measured, 0.0, width)
+        width = self._half(np.concatenate(variances), self.added.effect, measured)
         return Reading(np.concatenate(means), width, measured)
 
     def weighted_sum(self, parts: list[tuple[float, IntArray]]) -> tuple[float, float]:
@@ -100,7 +99,18 @@ class Readout:
         mean = found.mean if self.noisy else self._with_measured(cells, found.mean)
         variance = np.array([weights @ found.covariance @ weights])
         added = SUM_SHARE * sum(abs(weight) for weight, _ in parts) * self.added.effect
-        return float(weights @ mean), float(half_width(variance, added)[0])
+        width = self._half(variance, added, np.zeros(1, dtype=bool))
+        return float(weights @ mean), float(width[0])
+
+    def contrast(self, weights: Mapping[int, float]) -> tuple[float, float]:
+        """Return mean and half-width of a weighted sum of a few cells."""
+        cells, weight = np.array(list(weights)), np.array(list(weights.values()))
+        mean, is_open = self.cells(cells).mean, ~np.isin(cells, list(self.exact))
+        unsure = weight if self.noisy else weight * is_open
+        variance = np.array([unsure @ self.posterior(cells).covariance @ unsure])
+        added = float((weight[is_open] ** 2).sum()) * self.added.cell if is_open.any() else 0.0
+        width = self._half(variance, added, np.array([not is_open.any()]))
+        return float(weight @ mean), float(width[0])
 
     @cached_property
     def added(self) -> Typical:
@@ -118,13 +128,16 @@ class Readout:
         cells = np.unique(np.concatenate(pairs[:2]))
         low, high = np.searchsorted(cells, pairs.low), np.searchsorted(cells, pairs.high)
         covariance = self.posterior(cells).covariance
-        known = (
-            np.zeros(len(cells), dtype=bool) if self.noisy else np.isin(cells, list(self.exact))
-        )
+        known = np.isin(cells, list(self.exact))
         effect = _difference_variance(covariance, low, high)[~(known[low] & known[high])]
         cell = np.diagonal(covariance)[~known]
         share = typical_share(len(self.exact), self.space.size)
         return Typical(*(share * float(p.mean()) if len(p) else 0.0 for p in (cell, effect)))
+
+    def _half(self, variance: FloatArray, added: float, measured: BoolArray) -> FloatArray:
+        """Return half-widths; without noise, what rests on measurements alone has none."""
+        found = half_width(variance, added, len(self.exact), measured)
+        return found if self.noisy else np.where(measured, 0.0, found)
 
     def _with_measured(self, cells: IntArray, mean: FloatArray) -> FloatArray:
         return np.array(
