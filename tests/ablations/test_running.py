@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outlay import events
+from outlay.ablations.components import Origin
 from outlay.ablations.findings import minimal
 from outlay.ablations.running import (
     SurfaceReflector,
@@ -104,6 +105,8 @@ def test_the_baselines_noise_counts_where_configurations_have_one_value() -> Non
     state = drive(MemoryStore(), one)
     sd = np.std(list(state.baseline_values.values()), ddof=1)
     assert surface_of(state).noise == Noise(pytest.approx(sd), len(state.baseline_values) - 1)
+    searched = Origin(run="s", node=1, by="hunk", noise_sd=0.25, noise_df=9)
+    assert surface_of(state, origin=searched).noise == Noise(0.25, 9)
     two = replace(one, seeds=replace(one.seeds, selection=(*one.seeds.selection, 77)))
     assert surface_of(drive(MemoryStore(), two)).noise == Noise()
 
@@ -153,7 +156,7 @@ def test_the_last_attempt_measures_the_minimal_champion(seed) -> None:
     state = State.of(entries[:last])
     assert state.budget.attempts == state.attempts + 1
     root = state.tree.root
-    found = SurfaceReflector(takes_apart=True).reflect(state, root, 1)
+    found = SurfaceReflector(Origin(run="s", node=1, by="hunk")).reflect(state, root, 1)
     small = minimal(surface_of(state))
     in_tree = [state.configuration(node) for node in state.tree.nodes]
     if small is None or small.config in in_tree:

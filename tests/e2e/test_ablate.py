@@ -13,8 +13,10 @@ import pytest
 
 import outlay as library
 from outlay.ablations import findings
+from outlay.ablations.components import origin_of
 from outlay.ablations.running import SurfaceReflector
 from outlay.replay import verify
+from outlay.runs import run_folder
 from outlay.sqlite_store import SqliteStore
 from tests.e2e.conftest import OUTLAY, Command, edit, until
 
@@ -178,7 +180,7 @@ def test_a_killed_ablation_goes_on_to_the_same_end(switches: Path, outlay: Comma
     assert found["measurements"] == 6
     for key in ("effects", "interactions", "best", "failed"):
         assert found[key] == whole[key]
-    _verify(switches / ".outlay" / "store.db", "switches-ablation", takes_apart=False)
+    _verify(switches / ".outlay" / "store.db", "switches-ablation")
 
 
 def test_more_workers_measure_as_much(switches: Path, outlay: Command) -> None:
@@ -233,7 +235,11 @@ def test_a_champions_hunks_are_told_apart(champion: Path, outlay: Command) -> No
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["run"] == "agent-node0-by-hunk"
-    assert found["origin"] == {"run": "agent", "node": 0, "by": "hunk"} | {"self_reported": False}
+    origin = found["origin"]
+    assert (origin["run"], origin["node"], origin["by"]) == ("agent", 0, "hunk")
+    assert not origin["self_reported"]
+    assert origin["noise_sd"] == pytest.approx(0.001, rel=2)
+    assert origin["noise_df"] > 0
     assert found["configurations"] == found["measurements"] == 8
     needed, idle, breaks = "program.py:1", "program.py:9", "program.py:18"
     assert {e["factor"] for e in found["effects"]} == {needed, idle, breaks}
@@ -243,7 +249,7 @@ def test_a_champions_hunks_are_told_apart(champion: Path, outlay: Command) -> No
     assert found["minimal"]["left_out"] == [idle]
     assert found["minimal"]["measured"]
     assert found["minimal"]["gain"] == pytest.approx(0.4, abs=0.05)
-    _verify(champion, "agent-node0-by-hunk", takes_apart=True)
+    _verify(champion, "agent-node0-by-hunk")
 
 
 def test_the_minimal_patch_applies_and_resuming_by_name_goes_on(
@@ -363,6 +369,9 @@ def test_a_baseline_without_a_score_is_an_error(switches: Path, outlay: Command)
     assert outlay("ablate", switches, "--budget", "3").returncode == 0
 
 
-def _verify(store: Path, run: str, *, takes_apart: bool) -> None:
+def _verify(store: Path, run: str) -> None:
     with SqliteStore(store) as opened:
-        assert verify(opened.read(run), SurfaceReflector(takes_apart=takes_apart)) == []
+        entries = list(opened.read(run))
+    objects = run_folder(store, run) / "objects"
+    origin = origin_of(entries[0].event.files, objects)
+    assert verify(entries, SurfaceReflector(origin)) == []

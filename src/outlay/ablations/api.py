@@ -123,7 +123,7 @@ def _carried_out(plan: Plan, settings: Settings, on_step: OnStep) -> Surface:
         settings,
         store=plan.store,
         on_step=on_step,
-        reflector=SurfaceReflector(takes_apart=plan.origin is not None),
+        reflector=SurfaceReflector(plan.origin),
         files=plan.files,
     ) as driver:
         driver.drive()

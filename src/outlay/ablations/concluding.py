@@ -47,7 +47,7 @@ def conclude(driver: Driver, plan: Plan) -> Conclusion:
     refuse_baseline(state, f"run {plan.run!r}")
     if state.reward is None:
         return Conclusion(ablated(state, plan.run, None, plan.origin), None, "")
-    surface = surface_of(state, reasons(driver.store.read(plan.run)))
+    surface = surface_of(state, reasons(driver.store.read(plan.run)), plan.origin)
     found = ablated(state, plan.run, surface, plan.origin)
     files, missing = write_ablation(found, surface, state.task.question, plan.folder)
     files |= _minimal_patch(found, state, plan.folder)

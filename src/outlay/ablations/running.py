@@ -27,6 +27,7 @@ from outlay.task import Budget, Search
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from outlay.ablations.components import Origin
     from outlay.allocation.tree import Node
     from outlay.events import Entry
     from outlay.state import State
@@ -101,16 +102,16 @@ class SurfaceReflector:
     """Proposes the configuration that leaves the effects least uncertain.
 
     Args:
-        takes_apart: Whether the factors are the parts of a champion. The last attempt then
+        origin: The champion whose parts the factors are, if they are. The last attempt then
             measures the smallest part of it that is predicted to keep the gain.
     """
 
-    def __init__(self, *, takes_apart: bool = False) -> None:
-        self._takes_apart = takes_apart
+    def __init__(self, origin: Origin | None = None) -> None:
+        self._origin = origin
 
     def reflect(self, state: State, node: Node, asked: int) -> Reflected:
         """Return up to `asked` configurations that are not in the tree yet."""
-        found = (self._last(state) or _most_telling(state, asked))[:asked]
+        found = (self._last(state) or self._most_telling(state, asked))[:asked]
         base = state.configuration(node)
         children = tuple(
             _child(number, base, config, reason)
@@ -121,14 +122,27 @@ class SurfaceReflector:
 
     def _last(self, state: State) -> list[tuple[Config, str]]:
         """Return what the last attempt is kept for, if it is time for that."""
-        if not self._takes_apart or state.budget.attempts != state.attempts + 1:
+        if self._origin is None or state.budget.attempts != state.attempts + 1:
             return []
-        found = minimal(surface_of(state))
+        found = minimal(surface_of(state, origin=self._origin))
         if found is None or factors_of(state.task).cell(found.config) in _cells(
             state, state.tree.nodes
         ):
             return []
         return [(dict(found.config), "the smallest part that is predicted to keep the gain")]
+
+    def _most_telling(self, state: State, asked: int) -> list[tuple[Config, str]]:
+        factors, noise = factors_of(state.task), _noise(state, self._origin)
+        done, nodes = measurements(state, {}), state.tree.nodes
+        found = propose(
+            Assumptions(space=factors.space, noisy=noise is not None),
+            observations(factors, done, state.task.metric.name, noise),
+            asked,
+            np.random.default_rng(state.random("surface").getrandbits(64)),
+            blocked=_cells(state, nodes),
+            pending=_cells(state, [node for node in nodes if node.status in ("open", "running")]),
+        )
+        return [(factors.config(proposal.cell), why(proposal)) for proposal in found]
 
 
 def reasons(entries: Iterable[Entry]) -> dict[int, str]:
@@ -140,12 +154,17 @@ def reasons(entries: Iterable[Entry]) -> dict[int, str]:
     }
 
 
-def surface_of(state: State, why_failed: Mapping[int, str] | None = None) -> Surface:
+def surface_of(
+    state: State,
+    why_failed: Mapping[int, str] | None = None,
+    origin: Origin | None = None,
+) -> Surface:
     """Return the response surface as the run knows it.
 
     Args:
         state: The run's state, its baseline measured.
         why_failed: Reason of each failed attempt, for people.
+        origin: The champion that it takes apart; its search knows more of the noise.
     """
     task = state.task
     return Surface(
@@ -153,7 +172,7 @@ def surface_of(state: State, why_failed: Mapping[int, str] | None = None) -> Sur
         measurements(state, why_failed or {}),
         metric=task.metric.name,
         direction=task.metric.direction,
-        noise=_noise(state),
+        noise=_noise(state, origin),
         seed=state.started.seed if state.started is not None else 0,
     )
 
@@ -163,13 +182,16 @@ def is_noisy(state: State) -> bool:
     return state.repeat_differs or len(set(state.baseline_values.values())) > 1
 
 
-def _noise(state: State) -> Noise | None:
-    """Return what the baseline's values tell of the noise beyond what `measurements` do.
+def _noise(state: State, origin: Origin | None) -> Noise | None:
+    """Return what is known of the noise beyond what `measurements` tell.
 
-    Those tell it themselves unless every configuration is measured on one shared seed.
+    A search knows it from its comparisons. Otherwise the baseline's values tell it where every
+    configuration is measured on one shared seed.
     """
     if not is_noisy(state):
         return None
+    if origin is not None and origin.noise_df:
+        return Noise(origin.noise_sd, origin.noise_df)
     noise, one_seed = state.contest.noise, len(state.task.seeds.selection) == 1
     if one_seed and _shares_seeds(state) and noise.sd is not None:
         return Noise(noise.sd, noise.df)
@@ -210,20 +232,6 @@ def _values(state: State, node: Node) -> list[tuple[int | None, float]]:
         seeds = state.task.seeds.selection
         return [(seed if shared else None, state.values[node.id, seed]) for seed in seeds]
     return [] if node.score is None else [(None, node.score)]
-
-
-def _most_telling(state: State, asked: int) -> list[tuple[Config, str]]:
-    factors, noise = factors_of(state.task), _noise(state)
-    done, nodes = measurements(state, {}), state.tree.nodes
-    found = propose(
-        Assumptions(space=factors.space, noisy=noise is not None),
-        observations(factors, done, state.task.metric.name, noise),
-        asked,
-        np.random.default_rng(state.random("surface").getrandbits(64)),
-        blocked=_cells(state, nodes),
-        pending=_cells(state, [node for node in nodes if node.status in ("open", "running")]),
-    )
-    return [(factors.config(proposal.cell), why(proposal)) for proposal in found]
 
 
 def _cells(state: State, nodes: Iterable[Node]) -> list[int]:

@@ -85,7 +85,7 @@ def command(
 
 def carry_out(plan: Plan, settings: Settings, *, as_json: bool) -> int:
     """Take an ablation as far as it goes, say what it found, and return the exit code."""
-    reflector = SurfaceReflector(takes_apart=plan.origin is not None)
+    reflector = SurfaceReflector(plan.origin)
     with driven(
         plan.task, plan.run, settings, plan.store, reflector=reflector, files=plan.files
     ) as (driver, signals):
