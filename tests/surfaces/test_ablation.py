@@ -89,6 +89,46 @@ def test_a_program_that_raises_or_returns_nan_marks_the_cell_and_goes_on():
     assert len({tuple(call.values()) for call in calls}) == 12
 
 
+def test_whatever_a_program_does_is_a_finding_about_one_configuration():
+    def odd(config):
+        if config["a"]:
+            raise SystemExit(2)
+        if config["b"]:
+            return {"loss": 1.0}
+        return {"score": np.array(1.0 + config["c"])}
+
+    surface = ablate(odd, NAMES, 16)
+    reasons = {taken.reason for taken in surface.measurements}
+    assert reasons == {"", "SystemExit: 2", "metric: found loss, allowed: score"}
+    assert len(surface.measurements) == 16
+    assert surface.effects().set_index("factor").effect["c"] > 0.2
+
+
+def test_a_metric_by_another_name_costs_one_call():
+    calls = []
+
+    def program_of(config):
+        calls.append(config)
+        return {"score": 1.0}
+
+    with pytest.raises(InputError, match="found score, allowed: loss"):
+        ablate(program_of, NAMES, 8, metric="loss")
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e69])
+def test_values_of_any_size_are_read(size):
+    effects = ablate(lambda c: size * c["a"], NAMES, 16).effects().set_index("factor").effect
+    assert effects["a"] == pytest.approx(size)
+    with pytest.raises(NothingUsableError, match="at most 1e\\+70"):
+        ablate(lambda c: 1e308, NAMES, 2)
+
+
+def test_what_costs_nothing_is_bought_first():
+    surface = ablate(program, NAMES, 8, cost=lambda c: 5.0 * c["d"])
+    assert sum(bool(t.config["d"]) for t in surface.measurements) <= 2
+
+
 def test_if_everything_fails_nothing_is_invented():
     def broken(config):
         raise ValueError("no data")
@@ -113,6 +153,16 @@ def test_if_everything_fails_nothing_is_invented():
         ({"budget": Budget(usd=5.0)}, "cost"),
         ({"direction": "up"}, "maximize or minimize"),
         ({"noise": -0.1}, "at least 0"),
+        ({"factors": 3}, "a list of names"),
+        ({"factors": {"a", "b"}}, "a list of names"),
+        ({"factors": {"a": 3}}, "at least two levels"),
+        ({"factors": {"a": [[1], [2]]}}, "numbers, texts or bools"),
+        ({"factors": {"a": [float("nan"), 1.0]}}, "numbers, texts or bools"),
+        ({"equalities": [("a", "b")]}, "Inactive"),
+        ({"equalities": [Inactive(factor="a", when="a")]}, "another factor"),
+        ({"seed": -1}, "at least 0"),
+        ({"save": "/nowhere/surface.json"}, "a folder that there is"),
+        ({"budget": Budget(usd=1.0), "cost": lambda config: -1.0}, "at least 0"),
         ({"noise": float("nan")}, "at least 0"),
         ({"equalities": [Inactive(factor="zz")]}, "a, b, c, d"),
         ({"equalities": [Inactive(factor="a", when="b", at=3)]}, "False, True"),
@@ -141,7 +191,7 @@ def test_several_metrics_need_a_name_and_one_is_enough(tmp_path):
     with pytest.raises(InputError, match="loss, time"):
         ablate(metrics, NAMES, 4, save=tmp_path / "kept.json")
     assert len(Surface.load(tmp_path / "kept.json").measurements) == 1
-    with pytest.raises(NothingUsableError, match="metric speed: found loss, time"):
+    with pytest.raises(InputError, match="found loss, time, allowed: speed"):
         ablate(metrics, NAMES, 2, metric="speed")
     surface = ablate(metrics, NAMES, 8, metric="loss", direction="minimize")
     assert surface.metric == "loss"

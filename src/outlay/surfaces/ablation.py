@@ -71,6 +71,8 @@ class Ablation:
         self.direction, self.metric = direction, metric
         self.equalities, self.cost, self.seed = tuple(equalities), cost, seed
         surfaces = (prior,) if isinstance(prior, Surface) else tuple(prior)
+        if seed < 0:
+            raise bad_value("ablate", "seed", seed, "at least 0")
         self._earlier = [surface.values_over(self.factors) for surface in surfaces]
         self._given = Assumptions(
             space=self.factors.space,
@@ -104,7 +106,7 @@ class Ablation:
             InputError: If `k` is below 1.
             BudgetError: If `k` measurements are more than the budget still allows; none is asked.
         """
-        if k < 1:
+        if not isinstance(k, int) or k < 1:
             raise bad_value("ask", "k", k, "at least 1")
         if k > self.remaining:
             raise BudgetError(f"ask: {k} measurements exceed the {self.remaining} that remain")
@@ -141,7 +143,12 @@ class Ablation:
             InputError: If factor, level or value are wrong (report a failed run with `fail`).
             BudgetError: If the budget is spent.
         """
-        self._record(config, read_metrics(value), "", seconds, usd)
+        metrics = read_metrics(value)
+        known = (name for taken in self.measurements for name in taken.metrics)
+        wanted = self.metric or next(known, None)
+        if wanted is not None and wanted not in metrics:
+            raise InputError(f"metric: found {', '.join(metrics)}, allowed: {wanted}")
+        self._record(config, metrics, "", seconds, usd)
 
     def fail(
         self,
@@ -191,7 +198,12 @@ class Ablation:
         )
 
     def _price(self, cell: int) -> float:
-        return 0.0 if self.cost is None else float(self.cost(self.factors.config(cell)))
+        if self.cost is None:
+            return 0.0
+        price = float(self.cost(self.factors.config(cell)))
+        if not 0 <= price < float("inf"):
+            raise bad_value("ablate", "cost", price, "US dollars, at least 0")
+        return price
 
     def _usd_left(self) -> float:
         spent = sum(taken.usd for taken in self.measurements) + sum(map(self._price, self._asked))
@@ -274,6 +286,8 @@ def _run(
     """Measure until the budget is spent or nothing is left that would tell more."""
     if not callable(fn):
         raise bad_value("ablate", "fn", fn, "a function; `ablate_task` ablates a task")
+    if save is not None and not Path(save).parent.is_dir():
+        raise bad_value("ablate", "save", str(save), "a file in a folder that there is")
     if save is not None and Path(save).exists():
         _continue(ablation, save)
     while ablation.remaining and (asked := ablation.ask()):
@@ -293,16 +307,18 @@ def _measure(ablation: Ablation, fn: Program, config: Config, clock: Callable[[]
     """Call the program once and record what came of it; an interrupt records nothing."""
     start = clock()
     try:
-        metrics = read_metrics(fn(dict(config)))
-        if ablation.metric is not None and ablation.metric not in metrics:
-            raise InputError(f"metric {ablation.metric}: found {', '.join(metrics)}")
-    except InputError as error:
-        ablation.fail(config, str(error), seconds=clock() - start)
-    except Exception as error:
+        value = fn(dict(config))
+    except (Exception, SystemExit) as error:
         # Whatever the program raises is a finding about this configuration, not about the run.
         ablation.fail(config, f"{type(error).__name__}: {error}", seconds=clock() - start)
-    else:
-        ablation.tell(config, metrics, seconds=clock() - start)
+        return
+    try:
+        ablation.tell(config, value, seconds=clock() - start)
+    except InputError as error:
+        ablation.fail(config, str(error), seconds=clock() - start)
+        first = not any(taken.metrics for taken in ablation.measurements)
+        if first and isinstance(value, Mapping) and ablation.metric not in (None, *value):
+            raise  # a metric that is called otherwise would cost every call of the budget
 
 
 def _continue(ablation: Ablation, path: str | Path) -> None:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Group = tuple[Models, Evidence]
 
+SMALLEST_SPREAD = 1e-70
+"""Range of values below which they count as equal: its fourth power would vanish."""
+
 DECIMALS = 8
 """Of log weights that rounding leaves alone."""
 
@@ -148,7 +151,9 @@ def believe(
             predictions, worse for purchases.
     """
     centre = float(seen.values.mean())
-    spread = float(np.ptp(seen.values)) or 1.0
+    spread = float(np.ptp(seen.values))
+    if spread < SMALLEST_SPREAD:
+        spread = 1.0
     scaled = replace(
         seen,
         values=(seen.values - centre) / spread,

@@ -49,6 +49,9 @@ class Noise(NamedTuple):
     df: float = 0
 
 
+LARGEST = 1e70
+"""Size of a value at most, so that fourth powers stay finite."""
+
 KNOWN_DF = 100
 """Degrees of freedom of a standard deviation that is given as known."""
 
@@ -81,10 +84,14 @@ def read_metrics(value: object) -> dict[str, float]:
 
 
 def _finite(name: object, number: object) -> float:
-    if isinstance(number, bool) or not isinstance(number, int | float | np.floating | np.integer):
+    if getattr(number, "ndim", None) == 0 and hasattr(number, "item"):
+        number = number.item()
+    if isinstance(number, bool) or not isinstance(number, int | float):
         raise InputError(f"metric {name}: found {number!r}, allowed: a number")
     if not isfinite(number):
         raise InputError(f"metric {name}: found {number}, allowed: a finite number")
+    if abs(number) > LARGEST:
+        raise InputError(f"metric {name}: found {number}, allowed: at most {LARGEST:g} in size")
     return float(number)
 
 

@@ -98,7 +98,8 @@ def _greedy(
         remaining = remaining_uncertainty(covariance, found.noise, view.low, view.high, candidates)
         worth = remaining - before
         if price is not None:
-            worth = worth / np.array([price(int(view.cells[place])) for place in candidates])
+            costs = np.array([price(int(view.cells[place])) for place in candidates])
+            worth = worth / np.maximum(costs, 1e-9)
         best = smallest(worth)
         place = int(candidates[best])
         gain = 1 - float(remaining[best]) / before if before > 0 else 0.0
