@@ -190,6 +190,10 @@ def test_more_workers_measure_as_much(switches: Path, outlay: Command) -> None:
     assert found["blamed"] == [{"a": "off", "c": "on"}]
 
 
+def test_any_seed_will_do(switches: Path, outlay: Command) -> None:
+    assert outlay("ablate", switches, "--budget", "3", "--seed", "-1").returncode == 0
+
+
 def test_people_get_a_short_table(switches: Path, outlay: Command) -> None:
     (switches / "score.py").write_text(SWITCHES.replace("NOISE", "0.005"))
     done = outlay("ablate", switches, "--budget", "10")
@@ -355,6 +359,9 @@ def test_the_ablation_of_a_champion_may_be_named(champion: Path, outlay: Command
     assert done.returncode == 2
     assert "seed (0 then, 7 now)" in done.stderr
     assert "under a new name" in done.stderr
+    done = outlay(*named[:-3], "many", "--budget", "9")
+    assert "2 to 8" in done.stderr
+    assert not (champion.parent / "runs" / "many").exists()
     done = outlay("ablate", champion.parent.parent, "--name", "parts", "--budget", "3")
     assert done.returncode == 2
     assert "--run" in done.stderr

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from outlay.ablations.components import origin_of, take_apart
 from outlay.ablations.running import ablation_of, is_ablation
 from outlay.errors import InputError
+from outlay.execution.snapshot import remove_tree
 from outlay.runs import check_run_name, run_folder
 
 if TYPE_CHECKING:
@@ -79,10 +80,18 @@ def of_champion(
     name = check_run_name(run or f"{searched}-node{state.contest.champion}-by-{kind}")
     if name == searched:
         raise InputError(f"name: found {name!r}, which is the search, allowed: a new name")
-    objects = run_folder(store, name) / "objects"
-    apart = take_apart(state, searched, run_folder(store, searched) / "objects", objects, kind)
+    folder = run_folder(store, name)
+    objects, is_new = folder / "objects", not folder.exists()
+    source = run_folder(store, searched) / "objects"
+    try:
+        apart = take_apart(state, searched, source, objects, kind)
+        task = ablation_of(apart.task, limits)
+    except InputError:
+        if is_new and folder.exists():
+            remove_tree(folder)
+        raise
     return Plan(
-        task=ablation_of(apart.task, limits),
+        task=task,
         run=name,
         store=store,
         origin=origin_of(apart.files, objects),

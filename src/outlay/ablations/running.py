@@ -173,7 +173,7 @@ def surface_of(
         metric=task.metric.name,
         direction=task.metric.direction,
         noise=_noise(state, origin),
-        seed=state.started.seed if state.started is not None else 0,
+        seed=state.started.seed % 2**32 if state.started is not None else 0,
     )
 
 
