@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from outlay.ablating import SurfaceReflector, is_ablation
+from outlay.ablations.running import SurfaceReflector, is_ablation
 from outlay.agents import access
 from outlay.agents.reflector import BUILT_IN
 from outlay.budget import Charge
