@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from outlay.agents.access import Access, executor, metered, reflector
@@ -10,8 +12,6 @@ from tests.driving import task
 
 
 def with_agents(agent: Agent, drafts: Agent = Agent(), policy: str = "adaptive"):  # noqa: B008
-    from dataclasses import replace
-
     return replace(task(levers=0), agent=agent, reflector=drafts, search=Search(policy=policy))
 
 
