@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
 from outlay.ablations.running import SurfaceReflector, is_ablation
+from outlay.agents import access
 from outlay.agents.reflector import BUILT_IN
 from outlay.budget import Charge
 from outlay.driver import Driver
 from outlay.events import Child, Reflected
-from outlay.execution.job import Evaluated, Result
+from outlay.execution.job import AgentTold, AgentWork, Evaluated, Result
 from outlay.jobs import Place
 from outlay.runs import Settings, open_run
 from outlay.task import (
+    Agent,
     Budget,
     Coordination,
     Evaluator,
@@ -41,8 +44,12 @@ def task(
     policy: str = "adaptive",
     confirmation: str = "sequential",
     limits: Budget | None = None,
+    model: bool = False,
 ) -> Task:
-    """A task with so many levers of two or three options; 0 is for a run with `ThreeChildren`."""
+    """A task with so many levers of two or three options.
+
+    Without levers plans come from `ThreeChildren`, or from `model_answer` if a model drafts them.
+    """
     return Task(
         name=RUN,
         question="Which help?",
@@ -62,6 +69,7 @@ def task(
         ),
         coordination=Coordination(confirmation=confirmation),
         search=Search(policy=policy),
+        reflector=Agent(client="model") if model else Agent(),
     )
 
 
@@ -157,16 +165,22 @@ class Engine:
         outcome = Random(f"{self.seed}/{work}")
         seconds = round(outcome.uniform(0.5, 2.0) * len(job.runs), 3)
         result = Result(id=job.id, status="done", seconds=seconds, tokens_out=7)
+        if job.agent is not None and job.agent.schema:
+            answer = model_answer(job.agent.schema, outcome)
+            told = AgentTold(client="model", requests=1, source="proxy", answer=answer)
+            result = result._replace(agent=told, tokens_in=50, seconds=0.5)
         if work == "m1":
             return result._replace(runs=self._runs(job, 0.0))
         if fate.random() < self.accidents.lost:
             return result._replace(status="infrastructure", reason="host")
         if fate.random() < self.accidents.ended:
             return result._replace(status="failed", reason="ended")
-        if job.seconds is not None and seconds > job.seconds:
+        if job.seconds is not None and result.seconds > job.seconds:
             return result._replace(status="failed", reason="timeout", seconds=job.seconds)
         if outcome.random() < self.accidents.failed:
             return result._replace(status="failed", reason="crash")
+        if work.startswith("r"):
+            return result
         runs = self._runs(job, self.accidents.evaluation)
         broken = any(run.value is None for run in runs)
         if broken:
@@ -185,6 +199,43 @@ class Engine:
             return Evaluated(subject=place, seed=seed, value=None, seconds=0.2, fault="none")
         value = 1.0 + truth + draw.gauss(0.0, 0.05)
         return Evaluated(subject=place, seed=seed, value=value, seconds=0.4)
+
+
+def model_answer(schema: str, random: Random) -> str:
+    """What a model might say: fewer plans than asked, the same one twice, an edit that misses."""
+    shape = json.loads(schema)
+    if random.random() < 0.1:
+        return "I would rather talk about the weather."
+    if "children" not in shape["properties"]:
+        approach = [f"Try idea {random.randrange(10**6)}.", "Keep it simple."]
+        return json.dumps({"title": "A", "hypothesis": "It helps.", "approach": approach})
+    edit = shape["$defs"]["child"]["properties"]["edits"]["items"]
+    lines = edit["properties"]["search"].get("enum", ["It helps."])
+    asked = shape["properties"]["children"]["maxItems"]
+    came = asked if random.random() < 0.8 else 1
+    return json.dumps({"children": [_model_child(lines, random) for _ in range(came)]})
+
+
+def _model_child(lines: list[str], random: Random) -> dict[str, object]:
+    search = random.choice([*lines, *lines, "a line that is not there"])
+    new = random.choice([f"Try idea {random.randrange(10**6)}.", "Try idea 1."])
+    axis = random.choice(["width", "rate", None])
+    return {
+        "hypothesis": "It helps.",
+        "edits": [{"search": search, "replace": new}],
+        "changes": "Another idea.",
+        "axis": axis,
+        "direction": axis and random.choice(["up", "down"]),
+        "chance": random.randint(1, 99),
+        "rationale": "It may.",
+        "risks": "It may not.",
+    }
+
+
+def place_of(task: Task, agent: str) -> Place:
+    found = access.reflector(task, agent)
+    work = AgentWork(client=found.client) if found is not None else None
+    return Place(folder=Path("/nowhere"), reflector=work)
 
 
 def _truth(what, seed: int) -> float:
@@ -212,7 +263,7 @@ def open_driver(
         store,
         RUN,
         state,
-        Place(folder=Path("/nowhere")),
+        place_of(task, agent),
         Engine(seed, clock, accidents or Accidents()),
         reflector=reflector_of(task),
         on_step=on_step,

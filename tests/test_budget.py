@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outlay.budget import CACHED_TOKEN_RATE, NOTHING, Charge, Ledger, Recent, Remaining
+from outlay.budget import NOTHING, Charge, Ledger, Recent, Remaining
 from outlay.task import Budget
+from outlay.tokens import CACHED_TOKEN_RATE
 
 charges = st.builds(
     Charge,

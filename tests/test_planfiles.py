@@ -10,6 +10,7 @@ from outlay.budget import Charge
 from outlay.planfiles import PlanFiles, folder_name, plan_text, results, write_new
 from outlay.state import State
 from outlay.task import Workspace
+from tests.agents.reflections.samples import ROOT, child, searched
 from tests.report.samples import accuracy, drive, log, started, task
 
 
@@ -125,3 +126,31 @@ def test_memory_is_in_gigabytes():
     )
     row = results(state, [told]).splitlines()[-1].split("\t")
     assert (row[0], row[2]) == ("abcdefg", "2.0")
+
+
+def test_a_models_plan_is_rebuilt_by_its_own_edits(tmp_path):
+    state = searched(5)
+    write_new(state, tmp_path, 0)
+    names = sorted(place.name for place in (tmp_path / "tree").iterdir())
+    assert names[0] == "0000-root"
+    assert (tmp_path / "tree" / "0000-root" / "plan.md").read_text() == ROOT
+    for node in state.tree.nodes[1:]:
+        parent = tmp_path / "tree" / folder_name(node.parent)
+        place = tmp_path / "tree" / folder_name(node)
+        assert place.name == f"{node.id:04d}-{node.proposal.axis}-{node.proposal.direction}"
+        command = [sys.executable, str(place / "diff.py"), str(parent / "plan.md")]
+        made = subprocess.run(command, capture_output=True, check=True).stdout
+        assert made == (place / "plan.md").read_bytes()
+        assert made.decode() == plan_text(state, node)
+        search, replacement = node.proposal.edits[0]
+        assert f"({search!a}, {replacement!a})," in (place / "diff.py").read_text()
+        assert (place / "changes.md").read_text() == node.proposal.summary
+        assert json.loads((place / "prior.json").read_text())["changes"] == (
+            node.proposal.summary.strip()
+        )
+
+
+def test_a_models_child_without_an_axis_is_named_plan(tmp_path):
+    state = searched(1, 0)
+    node = state.tree.add(state.tree.root, child(state, 0, 0, axis=None, direction=None))
+    assert folder_name(node) == "0001-plan"

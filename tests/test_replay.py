@@ -33,9 +33,12 @@ limits = st.one_of(
 tasks = st.builds(
     task,
     levers=st.sampled_from([0, 1, 2, 4]),
-    policy=st.sampled_from(["adaptive", "fixed:3", "random", "greedy", "uct", "linear", "single"]),
+    policy=st.sampled_from(
+        ["adaptive", "fixed:3", "random", "greedy", "uct", "linear", "single", "best-of-n"]
+    ),
     confirmation=st.sampled_from(["sequential", "band", "none"]),
     limits=limits,
+    model=st.booleans(),
 )
 
 

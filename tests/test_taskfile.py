@@ -543,7 +543,7 @@ def test_a_default_that_swaps_in_another_text_is_refused(tmp_path: Path) -> None
 
 def autoresearch(folder: Path) -> None:
     for name in ("program.md", "train.py", "prepare.py"):
-        (folder / name).write_text("")
+        (folder / name).write_text("Lower val_bpb." if name == "program.md" else "")
 
 
 def test_an_autoresearch_workspace_is_recognised(tmp_path: Path) -> None:
@@ -552,6 +552,7 @@ def test_an_autoresearch_workspace_is_recognised(tmp_path: Path) -> None:
     task = taskfile.recognise(tmp_path)
     assert task is not None
     assert task == taskfile.load(tmp_path)
+    assert task.question == "Lower val_bpb."
     assert task.evaluator.command == ("uv", "run", "train.py")
     assert not task.evaluator.seeded
     assert (task.metric.name, task.metric.direction) == ("val_bpb", "minimize")
@@ -599,8 +600,8 @@ def test_the_examples_of_the_page_are_right(tmp_path: Path) -> None:
     blocks = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     taskfile.load_text(blocks[0], "page", tmp_path)
     taskfile.load_text(blocks[0].split("[levers.a]")[0] + blocks[1], "page", tmp_path)
-    python = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[-1]
-    exec(python, {})
+    for python in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(python, {})
 
 
 KEYS = sorted(key for key in keys_of_the_loader() if "NAME" not in key)

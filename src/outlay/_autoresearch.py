@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from outlay import _tasktext
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 _FILES = ("program.md", "train.py", "prepare.py")
 
 
+def is_autoresearch(folder: Path) -> bool:
+    """Return whether the folder has the layout."""
+    return all((folder / name).is_file() for name in _FILES)
+
+
 def defaults(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the tables that the layout stands for, or none if the folder has another layout."""
-    if not all((folder / name).is_file() for name in _FILES):
-        return {}
+    """Return the tables that the layout stands for; the question is the text of `program.md`."""
     return {
         "task": {
             "name": "autoresearch",
-            "question": "Which change of train.py lowers val_bpb?",
+            "question": _tasktext.text(folder / "program.md"),
             "editable": ["train.py"],
             "protected": ["prepare.py"],
         },

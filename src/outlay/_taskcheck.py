@@ -23,6 +23,12 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}", re.ASCII)
 NAME_ALLOWED = "1 to 64 letters, digits, spaces and ._- that start with a letter or digit"
 _LEVER_NAME = re.compile(r"[\w.+-][\w.+:-]{0,63}")
 _FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_URL = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")
+_CONTAINER = re.compile(r"(/[A-Za-z_][\w.-]*)+", re.ASCII)
+_SYSTEM = (
+    *("bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "logs", "media", "mnt", "nix"),
+    *("opt", "proc", "root", "run", "sbin", "srv", "sys", "tests", "tmp", "usr", "var"),
+)
 _ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _CHOICES = {
     "evaluate.direction": ("metric", "direction", ("maximize", "minimize")),
@@ -87,7 +93,8 @@ def check_all(task: Task, where: str, *, called: bool) -> None:
     fault = Fault(where)
     if not called and task.evaluator.function is None and not task.evaluator.command:
         fault.missing("evaluate.command", 'a command such as "python3 score.py --seed {seed}"')
-    for part in (_about, _evaluator, _metric, _budget, _seeds, _paths, _settings, _levers):
+    parts = (_about, _evaluator, _metric, _budget, _seeds, _paths, _settings, _agents, _levers)
+    for part in parts:
         part(task, fault)
 
 
@@ -111,6 +118,10 @@ def _evaluator(task: Task, fault: Fault) -> None:
     for key, command in (("command", evaluator.command), ("check", evaluator.check)):
         if command and (not command[0].strip() or any("\0" in part for part in command)):
             fault.value(f"evaluate.{key}", list(command), "a program and its arguments")
+    place = evaluator.container
+    if place and (not _CONTAINER.fullmatch(place) or place.split("/")[1] in _SYSTEM):
+        allowed = "an absolute path outside the system's folders, such as /app"
+        fault.value("evaluate.container", place, allowed)
 
 
 def _metric(task: Task, fault: Fault) -> None:
@@ -163,6 +174,8 @@ def _budget(task: Task, fault: Fault) -> None:
     fault.unless_number("limits.seconds", task.limits.seconds, "a time above 0", tiny)
     fault.unless_number("limits.memory", task.limits.memory, "at least 1MB", 10**6)
     fault.unless_number("limits.output", task.limits.output, "at least 1kB", 1000)
+    fault.unless_number("limits.tokens", task.limits.tokens, "a whole number of at least 1", 1)
+    fault.unless_number("limits.usd", task.limits.usd, "a finite number above 0", tiny)
 
 
 def _seeds(task: Task, fault: Fault) -> None:
@@ -222,6 +235,25 @@ def _settings(task: Task, fault: Fault) -> None:
         fault.value("search.policy", search.policy, "the name of a policy such as adaptive")
     fault.unless_number("search.children", search.children, "a whole number of at least 1", 1)
     fault.unless_number("search.prune_below", search.prune_below, "a number of at least 0", 0)
+
+
+def _agents(task: Task, fault: Fault) -> None:
+    for name, agent in (("agent", task.agent), ("reflector", task.reflector)):
+        if agent.url and not _URL.fullmatch(agent.url):
+            fault.value(
+                f"{name}.url", agent.url, "an address that begins with http:// or https://"
+            )
+        if agent.key and not _ENV.fullmatch(agent.key):
+            allowed = "the name of the environment variable that holds the key, never the key"
+            fault.value(f"{name}.key", "…", allowed)
+        fault.unless_number(f"{name}.patience", agent.patience, "a time", 0)
+        for part in ("client", "model"):
+            if getattr(agent, part) and not _clean(getattr(agent, part)):
+                fault.value(f"{name}.{part}", getattr(agent, part), "printable text on one line")
+    for model, price in task.prices.items():
+        for part in ("input", "output", "cached", "cache_write"):
+            found, key = getattr(price, part), f"prices.{shown(model)}.{part}"
+            fault.unless_number(key, found, "dollars for a million tokens, at least 0", 0)
 
 
 def _levers(task: Task, fault: Fault) -> None:

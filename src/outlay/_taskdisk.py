@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from outlay._taskcheck import Fault, shown
+from outlay.errors import OutlayError, bad_value
+from outlay.execution import harbor, sandbox
 from outlay.globs import is_literal, matches
 
 if TYPE_CHECKING:
@@ -36,11 +39,23 @@ def check_files(task: Task, where: str) -> None:
     for key, command in (("command", task.evaluator.command), ("check", task.evaluator.check)):
         if command and not _found(root, command[0]):
             fault.value(f"evaluate.{key}", command[0], "a program on PATH or in the workspace")
+    if task.evaluator.container:
+        _container(task.evaluator.container, root, where)
     for path in task.sandbox.read:
         if not os.path.exists(path):
             fault.value("sandbox.read", path, "a path that exists")
     _disjoint(task, root, fault)
     _levers(task, root, fault)
+
+
+def _container(place: str, root: Path, where: str) -> None:
+    """Raise unless a Harbor task's folders can be mounted, and hide nothing that is needed."""
+    if not sandbox.works("bwrap"):
+        raise OutlayError(f"{where}: {harbor.NEEDS_BUBBLEWRAP}; install it")
+    for needed in (root.resolve(), Path(sys.prefix), Path(sys.base_prefix)):
+        if needed.parts[1:2] == Path(place).parts[1:2]:
+            allowed = f"a path that does not hide {needed}, which a run needs"
+            raise bad_value(where, "evaluate.container", place, allowed)
 
 
 def _found(root: Path, program: str) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from outlay import quantities
 from outlay._taskcheck import shown
 from outlay.errors import InputError, bad_value
-from outlay.task import Lever, Option
+from outlay.task import Lever, Option, Price
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -117,6 +117,7 @@ TABLES: dict[str, dict[str, Reader]] = {
         "function": text,
         "check": command,
         "noise": text,
+        "container": text,
         "metric": text,
         "direction": text,
         "range": bounds,
@@ -130,6 +131,8 @@ TABLES: dict[str, dict[str, Reader]] = {
         "seconds": quantities.duration,
         "memory": quantities.size,
         "output": quantities.size,
+        "tokens": quantities.count,
+        "usd": number,
     },
     "seeds": {"selection": integers, "confirmation": integer, "final": integers},
     "budget": {
@@ -148,9 +151,19 @@ TABLES: dict[str, dict[str, Reader]] = {
         "stagnation": integer,
     },
     "search": {"policy": text, "children": integer, "prune_below": number},
+    "agent": {
+        "client": text,
+        "model": text,
+        "url": text,
+        "key": text,
+        "partial": switch,
+        "patience": quantities.duration,
+    },
+    "reflector": {"client": text, "model": text, "url": text, "key": text},
 }
-"""Table to key to reader; `[levers.NAME]` has its own keys below."""
+"""Table to key to reader; `[levers.NAME]` and `[prices.MODEL]` have their own keys below."""
 
+PRICE: dict[str, Reader] = dict.fromkeys(("input", "output", "cached", "cache_write"), number)
 LEVER: tuple[str, ...] = ("options",)
 OPTION: dict[str, Reader] = {"args": command, "env": mapping, "files": mapping, "patch": text}
 
@@ -161,11 +174,28 @@ def read_tables(document: dict[str, Any], where: str) -> dict[str, dict[str, Any
     Raises:
         InputError: For an unknown key, or a value of the wrong type.
     """
-    known(document, (*TABLES, "levers"), where, "")
+    known(document, (*TABLES, "levers", "prices"), where, "")
     return {
         name: _read(table(document.get(name, {}), where, name), readers, where, name)
         for name, readers in TABLES.items()
     }
+
+
+def read_prices(document: dict[str, Any], where: str) -> dict[str, Price]:
+    """Return the price of every model that the file names."""
+    prices = table(document.get("prices", {}), where, "prices")
+    return {name: _price(name, value, where) for name, value in prices.items()}
+
+
+def _price(name: str, value: object, where: str) -> Price:
+    key = f"prices.{shown(name)}"
+    found = _read(table(value, where, key), PRICE, where, key)
+    for part in ("input", "output"):
+        if part not in found:
+            raise InputError(
+                f"{where}: {key}.{part}: found nothing, allowed: dollars for a million tokens"
+            )
+    return Price(**found)
 
 
 def read_levers(document: dict[str, Any], where: str) -> tuple[Lever, ...]:

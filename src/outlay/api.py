@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from outlay import taskfile
+from outlay.agents.refusals import refuse_agent
 from outlay.doctor import refuse_baseline
 from outlay.errors import InputError
 from outlay.execution.job import Evaluated, Job, Result
 from outlay.run import Run
 from outlay.runs import Settings, default_store, run_folder
-from outlay.session import quiet, refuse_agent, sitting
+from outlay.session import quiet, sitting
 from outlay.task import Evaluator, Task, check
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def search(
     if evaluate is not None and workers != 1:
         raise InputError(f"workers: found {workers} with a callable, allowed: 1")
     settings = Settings(seed=seed, agent=agent, workers=workers)
-    refuse_agent(loaded, settings)
+    refuse_agent(loaded, settings.agent)
     with sitting(
         loaded, name, settings, store=place, function=evaluate, on_step=on_step
     ) as driver:
@@ -149,7 +150,7 @@ class Study:
     ) -> None:
         loaded = _loaded(task, called=True)
         settings = Settings(seed=seed, workers=workers)
-        refuse_agent(loaded, settings)
+        refuse_agent(loaded, settings.agent)
         self.name = loaded.name if run is None else run
         self._store = Path(store) if store is not None else None
         self._desk = _Desk()

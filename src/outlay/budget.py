@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from outlay.tokens import weighed
+
 if TYPE_CHECKING:
     from outlay.task import Budget
 
 Kind = Literal["execution", "planning", "measurement"]
-
-CACHED_TOKEN_RATE = 0.1
-"""What a cached input token counts towards the token limit, in tokens."""
 
 
 class Charge(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -38,8 +37,8 @@ class Charge(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def tokens(self) -> float:
-        """Tokens as the limit counts them, cached ones at `CACHED_TOKEN_RATE`."""
-        return self.tokens_in + self.tokens_out + CACHED_TOKEN_RATE * self.tokens_cached
+        """Tokens as the limit counts them, cached ones at `outlay.tokens.CACHED_TOKEN_RATE`."""
+        return weighed(self.tokens_in, self.tokens_cached, self.tokens_out)
 
     def __add__(self, other: Charge) -> Charge:
         return Charge(

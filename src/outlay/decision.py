@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 NOISE_SEEDS = 2
 """Seeds of the baseline beyond the selection seeds, from the head of the confirmation stream."""
 
+ROOT_DRAFTS = 2
+"""First plans that are asked for: one more where the first one failed."""
+
 FINAL_MARGIN = 1.25
 """Reserve for the final measurement over its expected seconds."""
 
@@ -97,6 +100,16 @@ def attempt_reserve(state: State) -> Charge:
     )
 
 
+def reflection_reserve(state: State) -> Charge:
+    """Return what a reflection by a model holds: the 90th percentile of those so far."""
+    usual, left = state.usual_planning(), state.ledger.remaining(state.budget, 0.0)
+    return Charge(
+        tokens_in=ceil(_at_most(usual.tokens, left.tokens)),
+        usd=_at_most(usual.usd, left.usd),
+        seconds=usual.seconds,
+    )
+
+
 def _at_most(usual: float, left: float | None) -> float:
     return usual if left is None else min(usual, max(left, 0.0))
 
@@ -110,6 +123,12 @@ def lacking_for_attempt(state: State, elapsed: float) -> str:
         if (left := getattr(rest, name)) is not None and left <= 0
     ]
     return spent[0] if spent else rest.lacking(attempt_reserve(state))
+
+
+def lacking_for_reflection(state: State, elapsed: float) -> str:
+    """Return the limit that no reflection, with an attempt after it, fits under; or nothing."""
+    both = reflection_reserve(state) + attempt_reserve(state)
+    return affordable_rest(state, elapsed).lacking(both)
 
 
 # The baseline and what follows from it.
@@ -250,6 +269,10 @@ def _confirm(state: State, elapsed: float) -> AnyEvent | None:
 def _explore(state: State, elapsed: float, reflector: Reflector) -> AnyEvent | None:
     if state.stopping or lacking_for_attempt(state, elapsed):
         return None
+    if state.drafting:
+        return _draft(state, elapsed)
+    if state.ask_again:
+        return _reflect(state, elapsed, state.ask_again[0])
     move = next_move(state, elapsed)
     if move is None:
         return None
@@ -257,10 +280,35 @@ def _explore(state: State, elapsed: float, reflector: Reflector) -> AnyEvent | N
         return events.AttemptLaunched(
             attempt=state.attempts + 1, trial=1, node=move.node.id, reserve=attempt_reserve(state)
         )
-    if move.action == "reflect":
-        asked = state.task.search.children - move.node.visible_plans
+    if move.action != "reflect":
+        return go_on(state, move.node, reflector, move.action)
+    asked = state.task.search.children - move.node.visible_plans
+    if not state.model_drafts:
         return reflector.reflect(state, move.node, asked)
-    return go_on(state, move.node, reflector)
+    launch = events.ReflectionLaunched(work="", trial=1, node=move.node.id, asked=asked)
+    return _reflect(state, elapsed, launch)
+
+
+def _draft(state: State, elapsed: float) -> AnyEvent | None:
+    """Ask for the first plan: at first, and once more where the root failed."""
+    if any(_purpose(work) == "reflection" for work in state.works.values()):
+        return None
+    if state.ask_again:
+        return _reflect(state, elapsed, state.ask_again[0])
+    if state.drafts >= ROOT_DRAFTS or (state.drafts and state.tree.root.status == "open"):
+        return None
+    launch = events.ReflectionLaunched(work="", trial=1, node=events.ROOT_DRAFT, asked=1)
+    return _reflect(state, elapsed, launch)
+
+
+def _reflect(
+    state: State, elapsed: float, launch: events.ReflectionLaunched
+) -> events.ReflectionLaunched | None:
+    """Ask a model, if there is enough for its answer and for an attempt at what it proposes."""
+    if lacking_for_reflection(state, elapsed):
+        return None
+    work = f"r{state.reflections + 1}"
+    return msgspec.structs.replace(launch, work=work, trial=1, reserve=reflection_reserve(state))
 
 
 def next_move(state: State, elapsed: float) -> Move | None:
@@ -280,7 +328,7 @@ def next_move(state: State, elapsed: float) -> Move | None:
 def _finish(state: State, elapsed: float) -> AnyEvent | None:
     if any(not _is_final(work) for work in _in_flight(state)):
         return None
-    if not state.attempts and not state.stopping:
+    if not (state.attempts or state.stopping or state.works or state.final):
         lacking = lacking_for_attempt(state, elapsed)
         if lacking:
             reason = f"{lacking}: what is left does not cover one attempt"
@@ -301,11 +349,15 @@ def _end(state: State, elapsed: float) -> AnyEvent:
         named = ", ".join(str(node) for node in waiting)
         reason = f"seconds: the rest does not cover comparing node {named} with the champion"
         return events.RunEnded(status="budget", reason=reason)
+    move = next_move(state, elapsed)
     lacking = lacking_for_attempt(state, elapsed)
-    if lacking and next_move(state, elapsed) is not None:
+    if state.model_drafts and (state.drafting or (move is not None and move.action == "reflect")):
+        lacking = lacking or lacking_for_reflection(state, elapsed)
+    if lacking and move is not None:
         why = "the rest is held for the final measurement" if lacking == "seconds" else "spent"
         return events.RunEnded(status="budget", reason=f"{lacking}: {why}")
-    return events.RunEnded(status="exhausted", reason="nothing is left to try")
+    reason = "no first plan could be carried out" if state.drafting else "nothing is left to try"
+    return events.RunEnded(status="exhausted", reason=reason)
 
 
 def untested(state: State) -> list[int]:
@@ -368,7 +420,9 @@ def _is_final(work: Work) -> bool:
 
 def _purpose(work: Work) -> str:
     launch = work.launch
-    return launch.purpose if isinstance(launch, events.MeasurementLaunched) else "attempt"
+    if isinstance(launch, events.MeasurementLaunched):
+        return launch.purpose
+    return "attempt" if isinstance(launch, events.AttemptLaunched) else "reflection"
 
 
 def _runs(work: Work) -> tuple[tuple[int, int], ...]:

@@ -40,11 +40,13 @@ def _stripped(event: AnyEvent) -> AnyEvent | None:
     match event:
         case events.RunStarted():
             return replace(event, uid="", task="", dirty=False, workers=1, budget=Budget())
-        case events.MeasurementLaunched() | events.AttemptLaunched():
+        case events.MeasurementLaunched() | events.AttemptLaunched() | events.ReflectionLaunched():
             first = event.trial == 1
             return replace(event, reserve=_timeless(event.reserve)) if first else None
         case events.MeasurementSettled() | events.AttemptSettled():
             return _settled(event)
+        case events.ReflectionSettled():
+            return _answered(event)
         case events.Reflected():
             return replace(event, charge=_timeless(event.charge))
         case events.ScaleFixed() | events.Judged() | events.RunEnded():
@@ -69,6 +71,13 @@ def _settled(
             for evaluation in event.evaluations
         ),
     )
+
+
+def _answered(event: events.ReflectionSettled) -> events.ReflectionSettled | None:
+    if event.outcome in ("interrupted", "infrastructure"):
+        return None
+    charge = _timeless(event.charge)
+    return replace(event, trial=1, detail="", sandbox="", charge=charge)
 
 
 def _timeless(charge: Charge) -> Charge:

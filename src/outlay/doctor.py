@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from outlay.agents.refusals import refuse_agent
 from outlay.allocation.policies import by_name
 from outlay.decision import NOISE_SEEDS, final_reserve
 from outlay.errors import InputError, OutlayError
 from outlay.execution import sandbox
 from outlay.execution.snapshot import load
 from outlay.globs import matches
-from outlay.session import refuse_agent, sitting
+from outlay.session import sitting
+from outlay.taskfile import notes
 
 if TYPE_CHECKING:
     from outlay.runs import Settings
@@ -188,6 +190,7 @@ def _surroundings(task: Task) -> list[Check]:
         "subreaper": "subreaper: processes are found and ended; files and network are shared",
     }
     return [
+        *(Check(name="harbor", ok=True, found=note) for note in notes(task)),
         Check(name="sandbox", ok=True, found=held[kind]),
         Check(name="disk", ok=free > LITTLE_DISK, found=f"{free / 1e9:.1f} GB free"),
         Check(name="sqlite", ok=True, found=sqlite3.sqlite_version),
@@ -215,7 +218,7 @@ def _plan(task: Task, settings: Settings, state: State) -> list[Check]:
     """Return what of policy, agent and budget would keep a first attempt from starting."""
     try:
         by_name(task.search.policy)
-        refuse_agent(task, settings)
+        refuse_agent(task, settings.agent)
     except InputError as error:
         return [Check(name="plan", ok=False, found=str(error))]
     left = task.budget.seconds

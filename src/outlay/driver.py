@@ -13,21 +13,32 @@ from outlay import events
 from outlay.agents.reflector import BUILT_IN
 from outlay.decision import affordable_rest, decide, follow
 from outlay.errors import MAKE_ROOM, OutlayError
-from outlay.jobs import job_for, job_id, settle_attempt, settle_measurement, template, token
+from outlay.jobs import (
+    job_for,
+    job_id,
+    settle_attempt,
+    settle_measurement,
+    settle_reflection,
+    template,
+    token,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from outlay.agents.reflector import Reflector
-    from outlay.events import AnyEvent, Entry
+    from outlay.events import AnyEvent, Entry, Launch
     from outlay.execution.job import Job, Result
     from outlay.execution.pool import Engine
-    from outlay.jobs import Launch, Place
+    from outlay.jobs import Place
     from outlay.state import State
     from outlay.store import Store
 
 TICK = 10.0
 """Seconds after which a waiting driver records that it was alive."""
+
+AGENT_SECONDS = 3600.0
+"""Limit of an attempt by a client of a model where the task has none: such clients can hang."""
 
 PATIENCE = 0.2
 """Seconds that the driver waits for a result before it looks at signals and requests again."""
@@ -127,7 +138,7 @@ class Driver:
         elapsed = self.elapsed
         while (event := decide(self.state, elapsed, self.reflector)) is not None:
             self._take(event, elapsed)
-            if isinstance(event, events.AttemptLaunched | events.MeasurementLaunched):
+            if isinstance(event, events.Launch):
                 self._write(elapsed)
                 self._start(event)
                 elapsed = self.elapsed
@@ -151,6 +162,8 @@ class Driver:
             limit = self.state.task.limits.seconds
             return (None if limit is None else limit * max(1, len(launch.runs))), False
         own = self.state.task.limits.seconds
+        if own is None and self.place.executor is not None:
+            own = AGENT_SECONDS
         left = affordable_rest(self.state, self.elapsed).seconds
         if left is None or (own is not None and own <= left):
             return own, False
@@ -182,16 +195,19 @@ class Driver:
         event: AnyEvent
         if isinstance(launch, events.AttemptLaunched):
             event = settle_attempt(self.state, launch, result, cut=cut)
+        elif isinstance(launch, events.ReflectionLaunched):
+            event = settle_reflection(self.state, launch, result)
         else:
             event = settle_measurement(self.state, launch, result)
         self._take(event, elapsed)
         while (event_after := follow(self.state)) is not None:
             self._take(event_after, elapsed)
-        if result.reason == "disk" and result.id not in self._adopted:
-            # Trying again at once would lose the tries that the work has; an earlier sitting's
-            # disk may have room by now.
+        remedy = _REMEDIES.get(result.reason)
+        if remedy is not None and result.id not in self._adopted:
+            # Trying again at once would lose the tries that the work has; what an earlier sitting
+            # lacked may be there by now.
             self._write(elapsed)
-            raise OutlayError(f"{self.place.folder}: {result.detail}; {MAKE_ROOM}")
+            raise OutlayError(f"{self.place.folder}: {result.detail}; {remedy}")
 
     def _take(self, event: AnyEvent, elapsed: float) -> None:
         self.state.apply(event, elapsed)
@@ -205,3 +221,11 @@ class Driver:
         entries = self.store.append(self.run, step, at=self._now(), elapsed=elapsed)
         self._recorded_at = self._monotonic()
         self.on_step(entries, self.state)
+
+
+_REMEDIES = {
+    "disk": MAKE_ROOM,
+    "key": "put the provider's key right, and give the same command again",
+    "provider": "the provider is out of reach; the same command goes on later",
+}
+"""Faults of the surroundings that end a sitting, and what to do about each."""

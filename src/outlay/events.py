@@ -1,7 +1,8 @@
 """What can happen in a run. A run is the list of these, in order, and nothing else.
 
 Records only: what follows from them is computed by `outlay.state`.
-Work in flight has an id: `a12` is attempt 12 and `m3` measurement 3; each try of it is numbered.
+Work in flight has an id: `a12` is attempt 12, `m3` measurement 3 and `r2` reflection 2; each try
+of it is numbered.
 """
 
 from __future__ import annotations
@@ -17,9 +18,49 @@ Purpose = Literal["baseline", "confirmation", "final"]
 Outcome = Literal["scored", "failed", "interrupted", "infrastructure", "lost"]
 Status = Literal["budget", "exhausted", "stopped", "failed"]
 
+ROOT_DRAFT = -1
+"""What a reflection is on that drafts the first plan."""
+
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Base of the plain records inside events."""
+
+
+class AgentUse(Record, frozen=True):
+    """What a client of a model used, and who says so; tokens and money are in the charge.
+
+    Attributes:
+        client: Its name.
+        version: Its own version, empty if unknown.
+        model: Model that it was told to use; empty if the choice was its own.
+        requests: Responses of the model.
+        reasoning: Output tokens that were reasoning.
+        cache_write: Input tokens that were written to a cache.
+        source: Who counted: `proxy`, `stream`, `session`, `told` or `estimate`.
+        complete: Whether nothing is missing.
+    """
+
+    client: str
+    version: str = ""
+    model: str = ""
+    requests: int = 0
+    reasoning: int = 0
+    cache_write: int = 0
+    source: str = ""
+    complete: bool = True
+
+
+class Rejected(Record, frozen=True):
+    """A proposed plan that was sent back before an attempt was spent on it.
+
+    Attributes:
+        reason: What was wrong with it, in words.
+        saved: Cost that its design would have had, in the research state's unit; 0 for a plan
+            that could not be used at all.
+    """
+
+    reason: str
+    saved: float = 0.0
 
 
 class Evaluation(Record, frozen=True):
@@ -50,7 +91,8 @@ class Child(Record, frozen=True):
 
     Attributes:
         node: Its number in the tree.
-        kind: `"plan"` for a reflected child, `"continue"` for one that goes on from its parent.
+        kind: `"plan"` for a reflected child, `"continue"` for one that goes on from its parent,
+            `"repeat"` for one that carries its parent's plan out again from the start.
         changes: Lever to option, the modification of the configuration.
         axis: What the modification is about; `None` keeps it out of the dead-end registry.
         direction: Which way along the axis.
@@ -58,10 +100,14 @@ class Child(Record, frozen=True):
         hypothesis: What is thought to be true.
         rationale: Why.
         risks: What may go wrong.
+        plan: Complete text of the plan, of a first draft only.
+        edits: Pairs (search, replace) that turn the parent's plan into this one, where plans are
+            not made from levers.
+        summary: What differs from the parent, in Markdown.
     """
 
     node: int
-    kind: Literal["plan", "continue"] = "plan"
+    kind: Literal["plan", "continue", "repeat"] = "plan"
     changes: dict[str, str] = {}
     axis: str | None = None
     direction: str | None = None
@@ -69,6 +115,9 @@ class Child(Record, frozen=True):
     hypothesis: str = ""
     rationale: str = ""
     risks: str = ""
+    plan: str = ""
+    edits: tuple[tuple[str, str], ...] = ()
+    summary: str = ""
 
 
 class Event(
@@ -87,7 +136,7 @@ class RunStarted(Event, frozen=True):
         files: Manifest hash of the workspace.
         dirty: Whether the workspace held uncommitted changes.
         seed: Seed of every random stream of the run.
-        agent: Who carries plans out: `levers`, or `command:...`.
+        agent: Who carries plans out: `levers`, or a client as in `outlay.task.Agent`.
         workers: Attempts at once.
         budget: Limits.
     """
@@ -202,6 +251,54 @@ class Reflected(Event, frozen=True):
     charge: Charge = NOTHING
 
 
+class ReflectionLaunched(Event, frozen=True):
+    """A client of a model is asked for plans.
+
+    Attributes:
+        work: `r1`, `r2`, ...
+        trial: Which try of it, from 1.
+        node: Node to reflect on; `ROOT_DRAFT` asks for the first plan.
+        asked: How many children are asked for.
+        problems: What was wrong with those that came last time and are asked for again.
+        reserve: Held until it is settled.
+    """
+
+    work: str
+    trial: int
+    node: int
+    asked: int
+    problems: tuple[str, ...] = ()
+    reserve: Charge = NOTHING
+
+
+class ReflectionSettled(Event, frozen=True):
+    """A try of a reflection ended.
+
+    Attributes:
+        work: Which reflection.
+        trial: Which try of it.
+        outcome: `scored` if it answered, and as for attempts otherwise.
+        reason: One word for a failure.
+        detail: One line for people.
+        children: Plans that can be carried out.
+        rejected: Those that cannot, or that are not worth an attempt.
+        charge: What it used.
+        agent: Who says so.
+        sandbox: How its process tree was held.
+    """
+
+    work: str
+    trial: int
+    outcome: Outcome
+    reason: str = ""
+    detail: str = ""
+    children: tuple[Child, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
+    charge: Charge = NOTHING
+    agent: AgentUse | None = None
+    sandbox: str = ""
+
+
 class AttemptLaunched(Event, frozen=True):
     """A try of an attempt begins; the attempt's number is claimed by it."""
 
@@ -224,6 +321,8 @@ class AttemptSettled(Event, frozen=True):
         files: Manifest hash of the workspace afterwards.
         charge: What it used.
         sandbox: How its process tree was held.
+        agent: What its agent's use is known from; `None` without one.
+        summary: The agent's last words, shortened.
     """
 
     attempt: int
@@ -235,6 +334,8 @@ class AttemptSettled(Event, frozen=True):
     files: str = ""
     charge: Charge = NOTHING
     sandbox: str = ""
+    agent: AgentUse | None = None
+    summary: str = ""
 
 
 class Judged(Event, frozen=True):
@@ -266,6 +367,9 @@ class RunEnded(Event, frozen=True):
     reason: str = ""
 
 
+Launch = MeasurementLaunched | ReflectionLaunched | AttemptLaunched
+Settled = MeasurementSettled | ReflectionSettled | AttemptSettled
+
 AnyEvent = (
     RunStarted
     | SittingStarted
@@ -276,6 +380,8 @@ AnyEvent = (
     | MeasurementSettled
     | ScaleFixed
     | Reflected
+    | ReflectionLaunched
+    | ReflectionSettled
     | AttemptLaunched
     | AttemptSettled
     | Judged

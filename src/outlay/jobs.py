@@ -10,26 +10,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from outlay import events
+from outlay.agents.access import metered
 from outlay.agents.brief import brief
+from outlay.agents.clients.programs import KNOWN, find, version
+from outlay.agents.prices import price_of
 from outlay.agents.subject import subject
 from outlay.budget import Charge
 from outlay.execution.environment import VENV, has_packages
-from outlay.execution.job import Evaluated, Job, Result, Subject
-from outlay.state import LOST_TRIES
+from outlay.execution.job import AgentTold, AgentWork, Evaluated, Job, Result, Subject
+from outlay.reflecting import Came, received, request
+from outlay.state import BLAMELESS, LOST_TRIES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from outlay.agents.access import Access
     from outlay.events import (
         AttemptLaunched,
         AttemptSettled,
+        Launch,
         MeasurementLaunched,
         MeasurementSettled,
+        ReflectionLaunched,
     )
     from outlay.state import State
     from outlay.task import Task
-
-Launch = events.AttemptLaunched | events.MeasurementLaunched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,18 +45,24 @@ class Place:
         folder: The run's folder, absolute.
         environment: Environment of the children.
         mask: Folders that no child may see.
-        agent: Command of the agent; empty for levers.
+        executor: Who carries plans out; `None` for levers.
+        reflector: Which model drafts them, if one does.
     """
 
     folder: Path
     environment: dict[str, str] = field(default_factory=dict)
     mask: tuple[str, ...] = ()
-    agent: tuple[str, ...] = ()
+    executor: AgentWork | None = None
+    reflector: AgentWork | None = None
 
     @property
     def objects(self) -> Path:
         """The run's object store."""
         return self.folder / "objects"
+
+
+MOST_SUMMARY = 2000
+"""Characters of an agent's last words that are kept in the log."""
 
 
 def work_of(launch: Launch) -> str:
@@ -101,6 +112,7 @@ def template(task: Task, place: Place) -> Job:
         network=task.sandbox.network,
         gpu=task.sandbox.gpu,
         mask=place.mask,
+        container=task.evaluator.container,
         exclusive=_lock(place, task.evaluator.noise),
     )
 
@@ -117,15 +129,14 @@ def job_for(state: State, launch: Launch, common: Job, place: Place, seconds: fl
     """
     subjects, runs = _what(state, launch)
     identity = job_id(launch)
-    attempt = isinstance(launch, events.AttemptLaunched)
     return common._replace(
         id=identity,
         token=token(state, launch),
         folder=os.path.join(place.folder, "jobs", identity),
         subjects=tuple(subjects),
         runs=tuple(runs),
-        agent=place.agent if attempt else (),
-        agent_text=_brief(state, launch) if attempt and place.agent else "",
+        check=() if isinstance(launch, events.ReflectionLaunched) else common.check,
+        agent=_agent(state, launch, place),
         seconds=seconds,
         keep_going=_keeps_going(launch),
     )
@@ -145,10 +156,49 @@ def _data(workspace: str, paths: Sequence[str]) -> dict[str, str]:
     return {str(Path(workspace, path).resolve()): path for path in linked}
 
 
-def _brief(state: State, launch: Launch) -> str:
-    if not isinstance(launch, events.AttemptLaunched):
-        return ""
-    return brief(state, state.tree.nodes[launch.node])
+def agent_work(task: Task, access: Access | None) -> AgentWork | None:
+    """Return what a client of a model is started with; text and limits come with each job."""
+    if access is None:
+        return None
+    found = metered(access, os.environ)
+    command = found.command or ((find(found.client),) if found.client in KNOWN else ())
+    return AgentWork(
+        client=found.client,
+        command=command,
+        version=version(command) if found.client in KNOWN else "",
+        model=found.model,
+        url=found.url,
+        key=found.key,
+        prices=price_of(task, found.model),
+        partial=task.agent.partial,
+        patience=task.agent.patience,
+    )
+
+
+def _agent(state: State, launch: Launch, place: Place) -> AgentWork | None:
+    if isinstance(launch, events.AttemptLaunched) and place.executor is not None:
+        text = brief(state, state.tree.nodes[launch.node])
+        return _limited(state, launch, place.executor._replace(text=text))
+    if isinstance(launch, events.ReflectionLaunched) and place.reflector is not None:
+        asked = request(state, launch, place.folder)
+        return _limited(
+            state, launch, place.reflector._replace(text=asked.text, schema=asked.schema)
+        )
+    return None
+
+
+def _limited(
+    state: State, launch: AttemptLaunched | ReflectionLaunched, work: AgentWork
+) -> AgentWork:
+    """Return the work with its limits: its own, and what is left beside other work in flight."""
+    left = state.ledger.remaining(state.budget, 0.0)
+    limits = state.task.limits
+    tokens = [limits.tokens, left.tokens and left.tokens + launch.reserve.tokens]
+    usd = [limits.usd, left.usd and left.usd + launch.reserve.usd]
+    return work._replace(
+        tokens=min((n for n in tokens if n is not None), default=None),
+        usd=min((n for n in usd if n is not None), default=None),
+    )
 
 
 def _what(state: State, launch: Launch) -> tuple[list[Subject], list[tuple[int, int | None]]]:
@@ -159,6 +209,8 @@ def _what(state: State, launch: Launch) -> tuple[list[Subject], list[tuple[int, 
         return [_subject(state, launch.node, before=True)], [
             (0, seed if seeded else None) for seed in seeds
         ]
+    if isinstance(launch, events.ReflectionLaunched):
+        return [_subject(state, launch.node)], []
     nodes = list(dict.fromkeys(node for node, _ in launch.runs))
     subjects = [_subject(state, node) for node in nodes]
     runs = [(nodes.index(node), seed if seeded else None) for node, seed in launch.runs]
@@ -186,6 +238,8 @@ def _subject(state: State, number: int, *, before: bool = False) -> Subject:
     node = state.tree.nodes[number]
     if not state.with_levers:
         origin = node.parent if before else node
+        if before and node.proposal is not None and node.proposal.kind == "repeat":
+            origin = None  # the same plan once more, from the start
         files = state.files.get(origin.id) if origin is not None else None
         return Subject(label=f"n{number}", files=files or _start(state))
     return subject(
@@ -221,6 +275,43 @@ def settle_attempt(
         files=result.files if result.files != _start(state) else "",
         charge=_charge(result, attempts=int(outcome in ("scored", "failed", "lost"))),
         sandbox=result.sandbox,
+        agent=_agent_use(result.agent),
+        summary=result.agent.answer[:MOST_SUMMARY] if result.agent is not None else "",
+    )
+
+
+def settle_reflection(
+    state: State, launch: ReflectionLaunched, result: Result
+) -> events.ReflectionSettled:
+    """Return the event that settles this try of a reflection, with the plans that it brought."""
+    outcome = _outcome(state, launch, result)
+    scored = outcome == "scored" and result.agent is not None
+    came = received(state, launch, result.agent.answer) if scored and result.agent else Came()
+    return events.ReflectionSettled(
+        work=launch.work,
+        trial=launch.trial,
+        outcome=outcome,
+        reason=result.reason if outcome != "scored" else "",
+        detail=result.detail if outcome != "scored" else "",
+        children=came.children,
+        rejected=came.rejected,
+        charge=_charge(result, attempts=0),
+        agent=_agent_use(result.agent),
+        sandbox=result.sandbox,
+    )
+
+
+def _agent_use(told: AgentTold | None) -> events.AgentUse | None:
+    if told is None:
+        return None
+    return events.AgentUse(
+        client=told.client,
+        version=told.version,
+        requests=told.requests,
+        reasoning=told.reasoning,
+        cache_write=told.cache_write,
+        source=told.source,
+        complete=told.complete,
     )
 
 
@@ -254,7 +345,7 @@ def _outcome(state: State, launch: Launch, result: Result) -> events.Outcome:
         return "interrupted"
     if result.status == "failed":
         return "failed"
-    if state.works[work_of(launch)].lost + 1 >= LOST_TRIES:
+    if result.reason not in BLAMELESS and state.works[work_of(launch)].lost + 1 >= LOST_TRIES:
         return "lost"
     return "interrupted" if result.reason == "host" else "infrastructure"
 

@@ -19,11 +19,14 @@ from outlay import _autoresearch, events
 from outlay.agents.levers import Proposal
 from outlay.agents.plans import (
     ROOT_HYPOTHESIS,
+    Edit,
     changes_text,
+    edits_between,
     modification,
     plan,
     prior_json,
 )
+from outlay.agents.reflections.texts import plan_of
 from outlay.execution.folder import write_whole
 from outlay.report.markdown import fenced
 from outlay.report.programs import patch_between
@@ -65,6 +68,8 @@ class PlanFiles:
         for entry in entries:
             if isinstance(entry.event, events.MeasurementSettled) and not self._baseline:
                 self._baseline = entry.event.evaluations
+            if isinstance(entry.event, events.ReflectionSettled):
+                _write_node(state, self._folder, state.tree.root)
         final = [e.event for e in entries if isinstance(e.event, events.AttemptSettled)]
         self._settled += [e for e in final if e.outcome in ("scored", "failed", "lost")]
         for event in final:
@@ -84,38 +89,54 @@ def write_new(state: State, folder: Path, first: int) -> int:
     """
     nodes = state.tree.nodes
     for node in nodes[first:]:
-        place = folder / "tree" / folder_name(node)
-        place.mkdir(parents=True, exist_ok=True)
-        for name, text in node_files(state, node).items():
-            if not (place / name).exists():
-                write_whole(place / name, text)
+        _write_node(state, folder, node)
     return len(nodes)
 
 
+def _write_node(state: State, folder: Path, node: Node) -> None:
+    """Write the node's files that are not there; the root's plan may have come only now."""
+    place = folder / "tree" / folder_name(node)
+    place.mkdir(parents=True, exist_ok=True)
+    for name, text in node_files(state, node).items():
+        if not (place / name).exists() or node.parent is None:
+            write_whole(place / name, text)
+
+
 def write_patch(state: State, folder: Path, node: Node) -> None:
-    """Add what the executor did to the `changes.md` of a node that goes on with a plan."""
+    """Add what the executor did to the `changes.md` of a node that changes no levers."""
     proposal, parent = node.proposal, node.parent
     if proposal is None or parent is None or proposal.changes or node.id not in state.files:
         return
     place = folder / "tree" / folder_name(node) / "changes.md"
     start = state.started.files if state.started is not None else ""
-    before = state.files.get(parent.id, start)
+    before = start if proposal.kind == "repeat" else state.files.get(parent.id, start)
     patch = patch_between(before, state.files[node.id], folder / "objects")
-    text = f"{_goes_on(parent)}\n{fenced(patch)}\n"
+    text = f"{proposal.summary or _goes_on(node)}\n{fenced(patch)}\n"
     if not place.exists() or place.read_text(encoding="utf-8") != text:
         write_whole(place, text)
 
 
-def _goes_on(parent: Node) -> str:
-    return f"Goes on from node {parent.id} with the same plan.\n"
+def _goes_on(node: Node) -> str:
+    parent = node.parent.id if node.parent is not None else 0
+    if node.proposal is not None and node.proposal.kind == "repeat":
+        return f"Carries the plan of node {parent} out again, from the start.\n"
+    return f"Goes on from node {parent} with the same plan.\n"
 
 
 def folder_name(node: Node) -> str:
     """Return the name of the node's folder: its number and, in short, what it changes."""
-    changes = node.proposal.changes if node.proposal is not None else {"root": ""}
-    words = "-".join(f"{lever}-{option}" for lever, option in changes.items()) or "continue"
-    slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:40].strip("-")
+    slug = re.sub(r"[^a-z0-9]+", "-", _idea(node).lower()).strip("-")[:40].strip("-")
     return f"{node.id:04d}-{slug}".strip("-")
+
+
+def _idea(node: Node) -> str:
+    proposal = node.proposal
+    if proposal is None or node.parent is None:
+        return "root"
+    if proposal.edits:
+        return f"{proposal.axis}-{proposal.direction}" if proposal.axis else "plan"
+    settings = [f"{lever}-{option}" for lever, option in proposal.changes.items()]
+    return "-".join(settings) or proposal.kind
 
 
 def node_files(state: State, node: Node) -> dict[str, str]:
@@ -125,20 +146,25 @@ def node_files(state: State, node: Node) -> dict[str, str]:
     if proposal is None or node.parent is None:
         return {"plan.md": text}
     record = _record(state, node, proposal)
-    changes = changes_text(state.task, state.configuration(node.parent), record)
+    changes = proposal.summary or changes_text(
+        state.task, state.configuration(node.parent), record
+    )
+    edits = [Edit(*edit) for edit in proposal.edits]
     return {
         "plan.md": text,
-        "diff.py": modification(plan_text(state, node.parent), text),
-        "changes.md": changes or _goes_on(node.parent),
-        "prior.json": prior_json(record),
+        "diff.py": modification(edits or edits_between(plan_text(state, node.parent), text)),
+        "changes.md": changes or _goes_on(node),
+        "prior.json": prior_json(record, proposal.summary.strip()),
     }
 
 
 def plan_text(state: State, node: Node) -> str:
-    """Return the node's complete plan.
+    """Return the node's complete plan: a model's own text, or the settings of the levers.
 
-    A child that goes on without a change of levers has its parent's plan.
+    A child that goes on without a change has its parent's plan.
     """
+    if text := plan_of(node):
+        return text
     while node.proposal is not None and not node.proposal.changes and node.parent is not None:
         node = node.parent
     if node.proposal is not None:
@@ -162,7 +188,7 @@ def _record(state: State, node: Node, proposal: Child) -> Proposal:
 
 
 def _is_autoresearch(state: State) -> bool:
-    return bool(_autoresearch.defaults(Path(state.task.workspace.path)))
+    return _autoresearch.is_autoresearch(Path(state.task.workspace.path))
 
 
 def results(
@@ -203,6 +229,7 @@ def _result(state: State, node: Node, event: AttemptSettled, verdict: str) -> st
         return f"{commit}\t0.000000\t0.0\tcrash\t{_cell(detail)}"
     proposal = node.proposal
     what = ", ".join(f"{k} = {v}" for k, v in proposal.changes.items()) if proposal else ""
+    what = what or (proposal.summary if proposal else "")
     text = what or f"attempt {event.attempt}, from node {node.parent.id if node.parent else 0}"
     return f"{commit}\t{node.score:.6f}\t{_memory(event.evaluations)}\t{verdict}\t{_cell(text)}"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from outlay.events import AttemptLaunched, Judged, MeasurementLaunched
+    from outlay.events import Judged, Launch
 
 
 @dataclass(slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class Work:
             never began, do not count.
     """
 
-    launch: AttemptLaunched | MeasurementLaunched
+    launch: Launch
     in_flight: bool = True
     lost: int = 0
 

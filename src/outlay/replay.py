@@ -19,6 +19,7 @@ DECISIONS = (
     events.MeasurementLaunched,
     events.ScaleFixed,
     events.Reflected,
+    events.ReflectionLaunched,
     events.AttemptLaunched,
     events.Judged,
     events.RunEnded,

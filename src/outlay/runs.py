@@ -11,7 +11,6 @@ import gc
 import json
 import os
 import secrets
-import shlex
 import socket
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from outlay import events
 from outlay._taskcheck import NAME_ALLOWED, is_name
+from outlay.agents import access
 from outlay.errors import InputError, StoreError, bad_value
 from outlay.execution.environment import child_environment, for_uv, threads
 from outlay.execution.folder import holder, read_claim
 from outlay.execution.recover import ensure_ended
 from outlay.execution.snapshot import dirty, load, remove_tree, take
-from outlay.jobs import Place
+from outlay.jobs import Place, agent_work
 from outlay.sqlite_store import unwritable
 from outlay.state import State
 from outlay.task import task_hash, to_json
@@ -46,7 +46,7 @@ class Settings:
 
     Attributes:
         seed: Seed of every random stream.
-        agent: `levers`, or `command:` with a command line.
+        agent: `levers`, or a client as in `outlay.task.Agent`.
         workers: Attempts at once; may differ from sitting to sitting.
     """
 
@@ -85,12 +85,12 @@ def prepare_folder(store: Path) -> None:
 
 def place_of(task: Task, folder: Path, settings: Settings) -> Place:
     """Return where the jobs of a run live, and what they may see of the machine."""
-    kind, _, command = settings.agent.partition(":")
     return Place(
         folder=folder,
         environment=child_environment((), threads(settings.workers)) | for_uv(task.workspace.path),
         mask=(task.workspace.path, str(folder.parent.parent)),
-        agent=tuple(shlex.split(command)) if kind == "command" else (),
+        executor=agent_work(task, access.executor(task, settings.agent)),
+        reflector=agent_work(task, access.reflector(task, settings.agent)),
     )
 
 

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from outlay.agents.reflector import BUILT_IN
-from outlay.allocation.policies import NAMES, STAR
 from outlay.driver import Driver
 from outlay.errors import InputError
 from outlay.execution.calls import Calls
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
     from outlay.task import Task
 
     OnStep = Callable[[list[Entry], State], None]
-
-LINEAR_ONLY = ("linear", "single")
-"""Policies that need no reflector."""
 
 
 def quiet(entries: list[Entry], state: State) -> None:
@@ -91,36 +87,6 @@ def sitting(
             yield driver
         finally:
             hands.close()
-
-
-def refuse_agent(task: Task, settings: Settings) -> None:
-    """Raise `InputError` if the agent cannot do what the task's policy asks of it."""
-    kind, _, command = settings.agent.partition(":")
-    policy = task.search.policy
-    if policy == STAR:
-        raise InputError(
-            f"policy: found {policy!r}, which is that of `outlay ablate`, allowed: "
-            f"{', '.join(NAMES)}"
-        )
-    if kind not in ("levers", "command") or (kind == "command" and not command.strip()):
-        allowed = "levers, or command: and a command line"
-        raise InputError(f"agent: found {settings.agent!r}, allowed: {allowed}")
-    if kind == "levers" and not task.levers:
-        raise InputError(
-            "agent: found 'levers' for a task without levers, allowed: [levers.NAME] tables in "
-            "outlay.toml, or --agent command:…"
-        )
-    budget = task.budget
-    if kind == "levers" and budget.attempts is None and budget.seconds is None:
-        raise InputError(
-            "budget: found only tokens or usd, of which levers spend none, allowed: attempts or "
-            "time beside them"
-        )
-    if kind == "command" and policy not in LINEAR_ONLY:
-        raise InputError(
-            f"policy: found {policy!r} with a command agent, which has no reflector, allowed: "
-            f"{' or '.join(LINEAR_ONLY)}"
-        )
 
 
 def _file_store(path: Path) -> SqliteStore:

@@ -11,7 +11,10 @@ from random import Random
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from outlay import events
+from outlay.agents import access
 from outlay.allocation.reward import Reward
 from outlay.allocation.tree import Tree
 from outlay.budget import NOTHING, Charge, Kind, Ledger, Recent
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from outlay.allocation.tree import Node
-    from outlay.events import AnyEvent, AttemptLaunched, Entry, Evaluation, MeasurementLaunched
+    from outlay.events import AnyEvent, Entry, Evaluation, Launch, Settled
     from outlay.task import Budget, Task
 
 BASELINE = -1
@@ -34,6 +37,9 @@ BASELINE = -1
 
 LOST_TRIES = 3
 """Tries that may be lost before the work is given up."""
+
+BLAMELESS = ("ended", "key", "provider")
+"""Reasons for which a try ends without counting as lost."""
 
 _RESTORE = "restore the store from a copy, or begin another run"
 
@@ -56,10 +62,14 @@ class State:
         works: Unsettled work by id.
         attempts: Attempts launched.
         measurements: Measurements launched.
+        reflections: Reflections launched.
         decisions: Reflections and first tries so far; numbers the random streams.
+        drafts: First plans that were asked for, those sent back aside.
+        ask_again: Reflections whose answer was in part sent back, each to be launched once more.
         nodes: Node of each attempt, index 0 unused.
         files: Manifest hash after a scored attempt, by node; only where it differs from the
             run's own.
+        model_drafts: Whether a model drafts the plans.
         baseline: Node number of the baseline, `BASELINE` if it is not in the tree.
         baseline_values: Its values by seed.
         incumbent: The scored node with the best selection score, the earliest of equals.
@@ -90,7 +100,10 @@ class State:
         self.works: dict[str, Work] = {}
         self.attempts = 0
         self.measurements = 0
+        self.reflections = 0
         self.decisions = 0
+        self.drafts = 0
+        self.ask_again: list[events.ReflectionLaunched] = []
         self.nodes: list[int] = [0]
         self.files: dict[int, str] = {}
         self.judgements: list[Judgement] = []
@@ -106,7 +119,7 @@ class State:
         self.reward: Reward | None = None
         self.stopping = False
         self.ended: events.RunEnded | None = None
-        self._used: dict[str, Recent] = {}
+        self._used: dict[Kind, dict[str, Recent]] = {"execution": {}, "planning": {}}
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> State:
@@ -140,6 +153,14 @@ class State:
         """Whether plans are configurations of levers, with the baseline as root."""
         return self.baseline == 0
 
+    @property
+    def drafting(self) -> bool:
+        """Whether the root has no plan yet, or one that failed, and a model is to draft one."""
+        root = self.tree.root
+        return self.model_drafts and (
+            root.status == "failed" or (root.status == "open" and root.proposal is None)
+        )
+
     def random(self, purpose: str) -> Random:
         """Return the random stream of the next decision, its own for each purpose."""
         seed = self.started.seed if self.started is not None else 0
@@ -166,20 +187,30 @@ class State:
         The 90th percentile of the latest attempts, at first the baseline's seconds. All tokens,
         weighted as the limit counts them, are in `tokens_in`.
         """
-        usual = {name: recent.high() for name, recent in self._used.items()}
+        usual = {name: recent.high() for name, recent in self._used["execution"].items()}
         seconds = usual.get("seconds", 0.0)
         if seconds is None:
             seconds = self.baseline_seconds * len(self.task.seeds.selection)
         tokens = round(usual.get("tokens") or 0.0)
         return Charge(tokens_in=tokens, usd=usual.get("usd") or 0.0, seconds=seconds)
 
-    def _watch_limits(self) -> None:
-        for name in ("tokens", "usd", "seconds"):
-            if getattr(self.budget, name) is not None:
-                self._used.setdefault(name, Recent(_RECENT))
+    def usual_planning(self) -> Charge:
+        """Return what a reflection by a model usually uses, as `usual_charge` does."""
+        usual = {name: recent.high() or 0.0 for name, recent in self._used["planning"].items()}
+        return Charge(
+            tokens_in=round(usual.get("tokens", 0.0)),
+            usd=usual.get("usd", 0.0),
+            seconds=usual.get("seconds", 0.0),
+        )
 
-    def _note_use(self, charge: Charge) -> None:
-        for name, recent in self._used.items():
+    def _watch_limits(self) -> None:
+        for used in self._used.values():
+            for name in ("tokens", "usd", "seconds"):
+                if getattr(self.budget, name) is not None:
+                    used.setdefault(name, Recent(_RECENT))
+
+    def _note_use(self, kind: Kind, charge: Charge) -> None:
+        for name, recent in self._used[kind].items():
             recent.add(getattr(charge, name))
 
     # Handlers, one for each event.
@@ -193,6 +224,7 @@ class State:
         search = self.task.search
         self.tree = Tree(children=search.children, prune_below=search.prune_below)
         self.baseline = 0 if event.agent == "levers" else BASELINE
+        self.model_drafts = access.reflector(self.task, event.agent) is not None
         evaluator = self.task.evaluator
         shared = evaluator.noise == "seed" and evaluator.seeded
         self.contest = Contest(self.task.coordination, seeds_decide=shared)
@@ -268,22 +300,29 @@ class State:
             self.tree.launch(self.tree.nodes[event.node], event.attempt)
         self._launch(f"a{event.attempt}", event, event.reserve)
 
-    def _launch(
-        self, work: str, launch: AttemptLaunched | MeasurementLaunched, reserve: Charge
-    ) -> None:
+    def _reflection_launched(self, event: events.ReflectionLaunched) -> None:
+        if event.trial == 1:
+            self.reflections += 1
+            self.decisions += 1
+            self.ask_again = [asked for asked in self.ask_again if asked.node != event.node]
+            if event.node != events.ROOT_DRAFT:
+                self.tree.reflect(self.tree.nodes[event.node], begins=True)
+            elif not event.problems:
+                self.drafts += 1
+        self._launch(event.work, event, event.reserve)
+
+    def _launch(self, work: str, launch: Launch, reserve: Charge) -> None:
         if work in self.works:
             self.works[work].launch, self.works[work].in_flight = launch, True
         else:
             self.works[work] = Work(launch=launch)
         self.ledger.reserve(work, reserve)
 
-    def _settle(
-        self, work: str, kind: Kind, event: events.AttemptSettled | events.MeasurementSettled
-    ) -> None:
+    def _settle(self, work: str, kind: Kind, event: Settled) -> None:
         self.ledger.settle(work, kind, event.charge)
         if event.outcome in ("interrupted", "infrastructure"):
             self.works[work].in_flight = False
-            self.works[work].lost += event.reason != "ended"
+            self.works[work].lost += event.reason not in BLAMELESS
         else:
             del self.works[work]
 
@@ -354,16 +393,41 @@ class State:
         if len(event.children) < event.asked:
             self.tree.exhaust(parent)
 
+    def _reflection_settled(self, event: events.ReflectionSettled) -> None:
+        launch = self.works[event.work].launch
+        self._settle(event.work, "planning", event)
+        if not isinstance(launch, events.ReflectionLaunched):
+            raise ValueError(f"{event.work} is no reflection")
+        if event.outcome in ("interrupted", "infrastructure"):
+            return
+        self._note_use("planning", event.charge)
+        lacking = launch.asked - len(event.children)
+        problems = tuple(rejected.reason for rejected in event.rejected)
+        if event.outcome == "failed":
+            problems = (event.detail or event.reason,)
+        again = bool(lacking and problems and not launch.problems)
+        if again:
+            self.ask_again.append(structs.replace(launch, asked=lacking, problems=problems))
+        if launch.node == events.ROOT_DRAFT:
+            for child in event.children:
+                self.tree.draft_root(child)
+            return
+        node = self.tree.nodes[launch.node]
+        self.tree.extend(node, event.children)
+        self.tree.reflect(node, begins=again)
+        if lacking and not again:
+            self.tree.exhaust(node)
+
     def _attempt_settled(self, event: events.AttemptSettled) -> None:
         self._settle(f"a{event.attempt}", "execution", event)
         node = self.tree.nodes[self.nodes[event.attempt]]
         if event.outcome == "scored":
-            self._note_use(event.charge)
+            self._note_use("execution", event.charge)
             if self.started is not None and event.files not in ("", self.started.files):
                 self.files[node.id] = event.files
             self._score(node, event.evaluations)
         elif event.outcome == "failed":
-            self._note_use(event.charge)
+            self._note_use("execution", event.charge)
             self.tree.settle_without_score(node, "failed")
             if self.with_levers and node.parent is not None:
                 parent = self.configuration(node.parent)
@@ -472,6 +536,8 @@ _HANDLERS: dict[type, Callable[[State, Any], None]] = {
     events.MeasurementSettled: State._measurement_settled,
     events.ScaleFixed: State._scale_fixed,
     events.Reflected: State._reflected,
+    events.ReflectionLaunched: State._reflection_launched,
+    events.ReflectionSettled: State._reflection_settled,
     events.AttemptLaunched: State._attempt_launched,
     events.AttemptSettled: State._attempt_settled,
     events.Judged: State._judged,

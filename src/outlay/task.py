@@ -100,12 +100,15 @@ class Evaluator:
         check: Command that must exit 0 before a score counts; empty for none.
         noise: `"seed"`: the seed decides the noise, pairs share seeds and results are cached;
             `"machine"`: the machine does, so evaluations run one at a time and alternate.
+        container: Where a Harbor task's `environment` folder is seen, such as `/app`; then the
+            command is its verifier, and the metric is in its reward file. Empty otherwise.
     """
 
     command: tuple[str, ...] = ()
     function: str | None = None
     check: tuple[str, ...] = ()
     noise: Noise = "seed"
+    container: str = ""
 
     @property
     def seeded(self) -> bool:
@@ -121,11 +124,15 @@ class Limits:
         seconds: Wall clock.
         memory: Resident bytes of its whole process tree.
         output: Bytes of output that are kept.
+        tokens: Tokens of its agent, as the budget counts them.
+        usd: Money of its agent in US dollars.
     """
 
     seconds: float | None = None
     memory: int | None = None
     output: int = 10_000_000
+    tokens: int | None = None
+    usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +220,7 @@ class Search:
 
     Attributes:
         policy: Name of an allocation policy: `adaptive`, `fixed:A`, `random`, `greedy`, `uct`,
-            `linear`, `single`, or one from an entry point.
+            `linear`, `single`, `best-of-n`, or one from an entry point.
         children: Visible children that a node is widened to (`m` of the paper).
         prune_below: A child this much below its parent's branch value is pruned (`delta`).
     """
@@ -221,6 +228,46 @@ class Search:
     policy: str = "adaptive"
     children: int = 3
     prune_below: float = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """A client of a model, who carries plans out or drafts them.
+
+    Attributes:
+        client: `codex`, `claude`, `opencode`, `model`, `command:…` or `acp:…`, or one from an
+            entry point; a known client may name its program as well, as in `codex:/opt/codex`.
+            Empty leaves it to the command line, or to the executor's.
+        model: Name of the model; empty leaves it to the client.
+        url: Address of the provider, or of a local server.
+        key: Name of the environment variable that holds the provider's key.
+        partial: Whether what an agent left is evaluated, too, when it reached its limit or failed.
+        patience: Seconds that a provider is waited for that is overloaded or out of reach.
+    """
+
+    client: str = ""
+    model: str = ""
+    url: str = ""
+    key: str = ""
+    partial: bool = False
+    patience: float = 900.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What a model costs, in US dollars for a million tokens.
+
+    Attributes:
+        input: Input tokens.
+        output: Output tokens, reasoning included.
+        cached: Input tokens that were read from a cache; `None` costs as much as `input`.
+        cache_write: Input tokens that were written to a cache; `None` likewise.
+    """
+
+    input: float
+    output: float
+    cached: float | None = None
+    cache_write: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,6 +286,9 @@ class Task:
     sandbox: Sandbox = Sandbox()
     coordination: Coordination = Coordination()
     search: Search = Search()
+    agent: Agent = Agent()
+    reflector: Agent = Agent()
+    prices: dict[str, Price] = field(default_factory=dict)
 
 
 def check(task: Task, where: str = "task", *, called: bool = False) -> None:
@@ -275,7 +325,14 @@ def from_json(text: str) -> Task:
 def task_hash(task: Task) -> str:
     """Return what identifies the task: 64 hexadecimal digits.
 
-    The budget is left out, so that it may be raised, and so is the folder, so that it may move.
+    The budget is left out, so that it may be raised, and so are the folder and the addresses of
+    models, so that they may move.
     """
-    core = replace(task, budget=Budget(), workspace=replace(task.workspace, path=""))
+    core = replace(
+        task,
+        budget=Budget(),
+        workspace=replace(task.workspace, path=""),
+        agent=replace(task.agent, url="", key=""),
+        reflector=replace(task.reflector, url="", key=""),
+    )
     return hashlib.sha256(to_json(core).encode()).hexdigest()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from outlay import _autoresearch
+from outlay import _autoresearch, _harbor, _tasktext
 from outlay._taskdisk import check_files
-from outlay._tasktables import read_levers, read_tables, table
+from outlay._tasktables import read_levers, read_prices, read_tables, table
 from outlay.errors import InputError
 from outlay.task import (
+    Agent,
     Budget,
     Coordination,
     Evaluator,
@@ -36,7 +36,7 @@ _LIMITS = {"attempts": "attempts", "tokens": "tokens", "usd": "usd", "time": "se
 def load(path: str | Path, budget: Budget | None = None) -> Task:
     """Return the task of a folder or of a TOML file, checked against the disk.
 
-    A folder without `outlay.toml` may be an autoresearch workspace, see `recognise`.
+    A folder without `outlay.toml` may have a layout that stands for one, see `recognise`.
 
     Args:
         path: A folder with `outlay.toml`, or the path of a task file.
@@ -53,68 +53,67 @@ def load(path: str | Path, budget: Budget | None = None) -> Task:
             raise InputError(f"{found}: found no {NAME}, allowed: a folder with one (outlay init)")
         return recognised
     where = str(file)
-    layout = _autoresearch.defaults(file.parent)
-    task = _build(_document(_text(file), where), where, file.parent, layout, budget)
+    document = _tasktext.document(_tasktext.text(file), where)
+    task = _build(document, where, file.parent, layout(file.parent), budget)
     check_files(task, where)
     return task
 
 
-def load_text(text: str, where: str, folder: str | Path) -> Task:
+def load_text(
+    text: str,
+    where: str,
+    folder: str | Path,
+    tables: Mapping[str, dict[str, Any]] | None = None,
+) -> Task:
     """Return the task written in `text`, without a look at the disk.
 
     Args:
         text: TOML.
         where: What messages call the file.
         folder: Folder that `workspace` is relative to.
+        tables: What the text may leave out, see `layout`.
 
     Raises:
         InputError: If anything in the text is wrong.
     """
-    return _build(_document(text, where), where, Path(folder), {}, None)
+    return _build(_tasktext.document(text, where), where, Path(folder), tables or {}, None)
 
 
 def recognise(folder: str | Path, budget: Budget | None = None) -> Task | None:
-    """Return the task of an autoresearch workspace that has no task file, else `None`.
+    """Return the task of a folder that needs no task file, else `None`.
 
-    Such a folder holds `program.md`, `train.py` (edited) and `prepare.py` (never edited).
+    It is an autoresearch workspace (`program.md`, `train.py`, `prepare.py`), or a Harbor task
+    (`task.toml`, `instruction.md`, `tests/test.sh`).
     """
-    layout = _autoresearch.defaults(Path(folder))
-    if not layout:
+    tables = layout(Path(folder))
+    if not tables:
         return None
-    task = _build({}, str(folder), Path(folder), layout, budget)
+    task = _build({}, str(folder), Path(folder), tables, budget)
     check_files(task, str(folder))
     return task
 
 
-def _text(file: Path) -> str:
-    try:
-        return file.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"{file}: found no such file, allowed: a task file") from None
-    except OSError as error:
-        raise InputError(f"{file}: found {error.strerror}, allowed: a readable file") from None
-    except UnicodeDecodeError as error:
-        found = f"byte 0x{error.object[error.start]:02x} at offset {error.start}"
-        raise InputError(f"{file}: found {found}, allowed: UTF-8 text") from None
+def layout(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the tables that the folder's layout stands for, none for any other layout."""
+    if _autoresearch.is_autoresearch(folder):
+        return _autoresearch.defaults(folder)
+    return _harbor.defaults(folder) if _harbor.is_harbor(folder) else {}
 
 
-def _document(text: str, where: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise InputError(f"{where}: found values nested too deep, allowed: a task file") from None
-    except ValueError as error:
-        raise InputError(f"{where}: found no valid TOML: {error}, allowed: TOML 1.0") from None
+def notes(task: Task) -> list[str]:
+    """Return what a Harbor task asks for and does not get, one line each; none for other tasks."""
+    folder = Path(task.workspace.path)
+    return _harbor.notes(folder) if task.evaluator.container and _harbor.is_harbor(folder) else []
 
 
 def _build(
     document: dict[str, Any],
     where: str,
     folder: Path,
-    layout: Mapping[str, dict[str, Any]],
+    tables: Mapping[str, dict[str, Any]],
     budget: Budget | None,
 ) -> Task:
-    values = read_tables(_over(layout, document, where), where)
+    values = read_tables(_over(tables, document, where), where)
     root = folder.resolve()
     task = Task(
         name=values["task"].pop("name", "") or _absent(where, "task.name", "a short name"),
@@ -132,17 +131,20 @@ def _build(
         sandbox=_sandbox(values["sandbox"]),
         coordination=Coordination(**values["coordination"]),
         search=Search(**values["search"]),
+        agent=Agent(**values["agent"]),
+        reflector=Agent(**values["reflector"]),
+        prices=read_prices(document, where),
     )
     check(task, where)
     return task
 
 
 def _over(
-    layout: Mapping[str, dict[str, Any]], document: dict[str, Any], where: str
+    tables: Mapping[str, dict[str, Any]], document: dict[str, Any], where: str
 ) -> dict[str, Any]:
-    """Return the document with what it leaves out taken from the layout; a budget is one whole."""
+    """Return the document with what it leaves out taken from `tables`; a budget is one whole."""
     merged = dict(document)
-    for name, values in layout.items():
+    for name, values in tables.items():
         own = table(document.get(name, {}), where, name)
         merged[name] = own if name == "budget" and own else {**values, **own}
     return merged
@@ -153,7 +155,7 @@ def _absent(where: str, key: str, allowed: str) -> str:
 
 
 def _evaluator(values: dict[str, Any]) -> Evaluator:
-    keys = ("command", "function", "check", "noise")
+    keys = ("command", "function", "check", "noise", "container")
     return Evaluator(**{k: values[k] for k in keys if k in values})
 
 

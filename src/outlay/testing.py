@@ -285,6 +285,8 @@ def one_of_each() -> list[AnyEvent]:
         rationale="'quoted'; \\ and \x00",
         risks="–",
     )
+    drafted = events.Child(node=2, plan="# Plan\n", edits=(("a", "b"),), summary="A.\n")
+    agent = events.AgentUse(client="codex", version="1.2", requests=3, source="proxy")
     limits = Budget(attempts=1, tokens=2, usd=0.5, seconds=3.5)
     return [
         events.RunStarted(
@@ -308,6 +310,18 @@ def one_of_each() -> list[AnyEvent]:
         ),
         events.ScaleFixed(center=0.1, scale=1 / 3),
         events.Reflected(node=0, asked=2, children=(child,), reason="why", charge=charge),
+        events.ReflectionLaunched(
+            work="r1", trial=2, node=0, asked=2, problems=("no",), reserve=charge
+        ),
+        events.ReflectionSettled(
+            work="r1",
+            trial=2,
+            outcome="scored",
+            children=(drafted,),
+            rejected=(events.Rejected(reason="no", saved=2.0),),
+            charge=charge,
+            agent=agent,
+        ),
         events.AttemptLaunched(attempt=1, trial=2, node=1, reserve=charge),
         events.AttemptSettled(
             attempt=1,
@@ -319,6 +333,8 @@ def one_of_each() -> list[AnyEvent]:
             files="f",
             charge=charge,
             sandbox="bwrap",
+            agent=agent,
+            summary="I did it.",
         ),
         events.Judged(attempt=1, promoted=True, pairs=2, estimate=0.1, low=0.05, high=0.15),
         events.RunEnded(status="exhausted", reason="why"),

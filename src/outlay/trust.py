@@ -9,26 +9,29 @@ from outlay.globs import matches
 
 if TYPE_CHECKING:
     from outlay.state import State
+    from outlay.task import Evaluator
 
 
 def self_reported(state: State) -> bool:
     """Return whether a file that the agent may edit prints the metric.
 
-    With levers nobody edits the program. Otherwise the evaluator's command must name no file that
-    is editable and neither protected nor hidden.
+    With levers nobody edits the program. Otherwise the evaluator's command or function must name
+    no file that is editable and neither protected nor hidden.
     """
     if state.started is None or state.started.agent == "levers":
         return False
     space = state.task.workspace
     return any(
         matches(path, space.editable) and not matches(path, (*space.protected, *space.hidden))
-        for path in _files(state.task.evaluator.command)
+        for path in _files(state.task.evaluator)
     )
 
 
-def _files(command: tuple[str, ...]) -> list[str]:
-    """Return what a command's parts would be as files of the workspace."""
+def _files(evaluator: Evaluator) -> list[str]:
+    """Return what a command's parts, or a function's module, would be as files."""
+    command = evaluator.command
     found = [part for k, part in enumerate(command) if k or "/" in part]
     modules = [part for before, part in pairwise(command) if before == "-m"]
+    modules += [evaluator.function.partition(":")[0]] if evaluator.function else []
     found = [part for part in found if "." in part and part[0] not in "-/" and "{" not in part]
     return found + [module.replace(".", "/") + ".py" for module in modules]

@@ -91,7 +91,9 @@ def test_diff_py_really_writes_the_plan_of_every_child(tmp_path: Path, stdin: bo
     parent = plan(TASK, ROOT, ROOT_HYPOTHESIS)
     for proposal in propose(effects, ROOT, 9, known=set()):
         child = plan(TASK, proposal.config, proposal.hypothesis)
-        (tmp_path / "diff.py").write_text(modification(parent, child), encoding="utf-8")
+        (tmp_path / "diff.py").write_text(
+            modification(edits_between(parent, child)), encoding="utf-8"
+        )
         (tmp_path / "plan.md").write_text(parent, encoding="utf-8")
         done = subprocess.run(
             [sys.executable, "-I", "diff.py", *([] if stdin else ["plan.md"])],
@@ -105,7 +107,7 @@ def test_diff_py_really_writes_the_plan_of_every_child(tmp_path: Path, stdin: bo
 
 
 def test_diff_py_refuses_another_parent(tmp_path: Path) -> None:
-    program = modification("one\ntwo\n", "one\n2\n")
+    program = modification(edits_between("one\ntwo\n", "one\n2\n"))
     (tmp_path / "diff.py").write_text(program, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "diff.py"], cwd=tmp_path, input=b"three\n", capture_output=True

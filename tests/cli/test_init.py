@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import shutil
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -9,9 +10,9 @@ from click.testing import CliRunner
 from outlay import taskfile
 from outlay.cli.init import command
 from outlay.errors import InputError
+from outlay.execution import sandbox
 
-if TYPE_CHECKING:
-    from pathlib import Path
+HARBOR = Path(__file__).resolve().parents[2] / "examples" / "harbor"
 
 SCORE = """
 import argparse, json
@@ -112,3 +113,33 @@ def test_a_wrong_answer_writes_nothing(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"evaluate\.metric: found 'a:b'"):
         run(str(tmp_path), "--command", "x", "--metric", "a:b")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_in_the_autoresearch_layout_keeps_what_the_layout_says(tmp_path: Path) -> None:
+    for name in ("program.md", "train.py", "prepare.py"):
+        (tmp_path / name).write_text("print(f'val_bpb: {1}')\n")
+    recognised = taskfile.recognise(tmp_path)
+    run(str(tmp_path), "--json")
+    assert taskfile.load(tmp_path) == recognised
+    assert "attempts = 100" in (tmp_path / "outlay.toml").read_text()
+
+
+def test_options_hold_in_a_layout_too(tmp_path: Path) -> None:
+    for name in ("program.md", "train.py", "prepare.py"):
+        (tmp_path / name).write_text("x")
+    run(str(tmp_path), "--name", "mine", "--attempts", "3", "--command", "python3 train.py")
+    task = taskfile.load(tmp_path)
+    assert (task.name, task.question, task.budget.attempts) == ("mine", "x", 3)
+    assert task.evaluator.command == ("python3", "train.py")
+    assert task.workspace.protected == ("prepare.py",)
+    assert task.limits.seconds == 600
+
+
+@pytest.mark.skipif(not sandbox.works("bwrap"), reason="bubblewrap does not start")
+def test_a_harbor_task_keeps_what_its_files_say(tmp_path: Path) -> None:
+    folder = tmp_path / "harbor"
+    shutil.copytree(HARBOR, folder, ignore=shutil.ignore_patterns(".outlay"))
+    recognised = taskfile.recognise(folder)
+    run(str(folder))
+    assert taskfile.load(folder) == recognised
+    assert 'name = "round-trip"' in (folder / "outlay.toml").read_text()

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from outlay import events
-from outlay.budget import CACHED_TOKEN_RATE
 from outlay.execution import folder as jobs
 from outlay.execution import processes
 from outlay.state import State
+from outlay.tokens import CACHED_TOKEN_RATE
 from tests.e2e.conftest import OUTLAY, Command, digest_of, edit, log_of, until
 
 if TYPE_CHECKING:
@@ -188,12 +188,16 @@ def test_what_an_agent_leaves_outside_the_editable_files_is_undone(
 
 def test_an_agent_that_does_nothing_gains_nothing(task: Path, outlay: Command) -> None:
     done = outlay("search", task, "--json", "--agent", agent(task, "pass"))
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 4, done.stderr
     found = json.loads(done.stdout)
     assert found["champion"]["node"] == "baseline"
     assert found["difference"]["mean"] == 0
-    assert {e.outcome for e in settled(task)} == {"scored"}
-    assert found["charges"]["total"]["tokens"] == 0
+    assert {(e.outcome, e.reason, e.evaluations) for e in settled(task)} == {
+        ("failed", "unchanged", ())
+    }
+    used = [e.agent for e in settled(task)]
+    assert {(use.source, use.complete) for use in used if use} == {("estimate", False)}
+    assert found["charges"]["total"]["tokens"] > 0
 
 
 def test_a_daemon_of_an_agent_is_gone_afterwards(task: Path, outlay: Command) -> None:

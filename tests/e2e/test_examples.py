@@ -27,6 +27,12 @@ FASTER = (
     "t.write_text(re.sub('RATE = [0-9.]+', 'RATE = 2.0', s, count=1))"
 )
 
+FEWER = {
+    "STEPS = 400": "STEPS = 30",
+    "TRAINING_SENTENCES = 1000": "TRAINING_SENTENCES = 60",
+    "VALIDATION_SENTENCES = 200": "VALIDATION_SENTENCES = 20",
+}
+
 FEW_SEEDS = "[seeds]\nfinal = [2, 3]\n"
 
 SCORE_ALONE = '[coordination]\nconfirmation = "none"\n'
@@ -65,12 +71,7 @@ def copy(name: str, folder: Path, changes: dict[str, dict[str, str]]) -> Path:
 
 @pytest.fixture
 def autoresearch(tmp_path: Path) -> Path:
-    fewer = {
-        "STEPS = 400": "STEPS = 30",
-        "TRAINING_SENTENCES = 1000": "TRAINING_SENTENCES = 60",
-        "VALIDATION_SENTENCES = 200": "VALIDATION_SENTENCES = 20",
-    }
-    return copy("autoresearch", tmp_path, {"prepare.py": fewer})
+    return copy("autoresearch", tmp_path, {"prepare.py": FEWER})
 
 
 @needs_uv
@@ -83,7 +84,7 @@ def test_autoresearch_alone_measures_the_baseline_and_says_what_is_needed(
     assert len(values) == 3
     assert all(0 < value < 10 for value in values)
     assert "[levers.NAME]" in done.stderr
-    assert "--agent command:" in done.stderr
+    assert "--agent codex" in done.stderr
 
 
 @needs_uv

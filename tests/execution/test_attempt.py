@@ -15,6 +15,7 @@ import pytest
 from outlay.execution import objects as store
 from outlay.execution import snapshot
 from outlay.execution.folder import read_claim, read_result
+from outlay.execution.job import AgentWork
 from tests.execution.conftest import SCORE, Lab, until
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ COMMAND = [sys.executable, "-P", "-m", "outlay", "attempt"]
 def attempt(lab: Lab, job_id: str) -> subprocess.CompletedProcess[str]:
     command = [*COMMAND, str(lab.run_folder), job_id]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def works(*command: str) -> AgentWork:
+    return AgentWork(client="command", command=command, text="raise the value")
 
 
 def test_a_second_start_finds_it_taken(lab: Lab) -> None:
@@ -77,7 +82,7 @@ names = {name.partition(".")[0] for name in set(sys.modules) - before}
 print(sorted(names - set(sys.stdlib_module_names) - {"outlay"}))
 print(sorted(name for name in sys.modules if name.startswith("outlay.")))
 """
-    job = lab.job(agent=("true",), check=("true",))
+    job = lab.job(agent=works("touch", "value"), check=("true",))
     lab.written(job)
     done = subprocess.run(
         [sys.executable, "-c", script, str(lab.run_folder), job.id],
@@ -87,7 +92,14 @@ print(sorted(name for name in sys.modules if name.startswith("outlay.")))
     )
     others, ours = map(eval, done.stdout.splitlines())
     assert others == []
-    known_ours = ("outlay.execution", "outlay.globs", "outlay.__main__")
+    known_ours = (
+        "outlay.execution",
+        "outlay.globs",
+        "outlay.__main__",
+        "outlay.agents.clients",
+        "outlay.tokens",
+    )
+    ours.remove("outlay.agents")
     assert [name for name in ours if not name.startswith(known_ours)] == []
 
 
@@ -105,7 +117,7 @@ print(sorted(name for name in sys.modules if name.startswith("outlay.")))
         (SCORE, {"source": "r.json"}, "metric", "r.json was not written"),
         (SCORE, {"command": ("no-such-program",)}, "crash", "no-such-program"),
         (SCORE, {"check": ("false",)}, "check", "the correctness command ended with 1"),
-        (SCORE, {"agent": ("false",)}, "agent", "the agent ended with 1"),
+        (SCORE, {"agent": works("false")}, "agent", "the command ended with 1"),
         (SCORE, {"function": "nowhere:f"}, "crash", "nowhere"),
     ],
 )
@@ -280,8 +292,7 @@ def agent_files(agent: str) -> dict[str, str | bytes]:
 def run_agent(lab: Lab, agent: str, **fields: object) -> tuple[Result, str]:
     job = lab.job(
         subjects=(lab.subject(agent_files(agent)),),
-        agent=(sys.executable, "agent.py"),
-        agent_text="raise the value",
+        agent=works(sys.executable, "agent.py"),
         hidden=("hid/**",),
         **fields,
     )
@@ -309,13 +320,14 @@ def test_an_agent_works_without_the_hidden_files(lab: Lab, kind: Kind) -> None:
 def test_a_planted_hidden_file_is_replaced(lab: Lab, kind: Kind) -> None:
     agent = """
 import os
+open("note", "w").close()
 os.makedirs("hid/__pycache__")
 open("hid/den.py", "w").write("raise SystemExit(0)")
 open("hid/__pycache__/den.cpython-311.pyc", "w").write("x")
 """
     result, _ = run_agent(lab, agent, sandbox=kind)
     assert (result.status, result.runs[0].value) == ("done", 1.0)
-    agent = "import os\nos.symlink('/tmp', 'hid')\n"
+    agent = "import os\nos.symlink('/tmp', 'hid')\nopen('note', 'w').close()\n"
     result, _ = run_agent(lab, agent, sandbox=kind)
     assert (result.status, result.runs[0].value) == ("done", 1.0)
 
@@ -326,7 +338,8 @@ def test_an_agent_cannot_answer_for_the_evaluator(lab: Lab, kind: Kind) -> None:
     (outside / "r.json").write_text("{}")
     agent = f"""
 import os
-exchange = os.path.dirname(os.environ["OUTLAY_PLAN"])
+open("note", "w").close()
+exchange = os.path.dirname(os.environ["OUTLAY_USAGE"])
 os.makedirs(exchange + "/result.json/x")
 os.symlink({str(outside)!r}, "out")
 """
@@ -349,12 +362,15 @@ os.symlink({str(outside)!r}, "out")
     ],
 )
 def test_a_changed_protected_file_means_no_score(lab: Lab, kind: Kind, change: str) -> None:
-    change = f"import os\ntry:\n    {change}\nexcept OSError as error:\n    print('no:', error)\n"
-    for agent, score in ((change, SCORE), ("pass", change + SCORE)):
+    change = (
+        "import os\nopen('note', 'w').close()\n"
+        f"try:\n    {change}\nexcept OSError as error:\n    print('no:', error)\n"
+    )
+    for agent, score in ((change, SCORE), ("open('value', 'w').write('2')", change + SCORE)):
         files = agent_files(agent) | {"score.py": score}
         job = lab.job(
             subjects=(lab.subject(files),),
-            agent=(sys.executable, "agent.py"),
+            agent=works(sys.executable, "agent.py"),
             protected=("fixed/**",),
             sandbox=kind,
         )

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from outlay.report import gather, markdown
 from outlay.report.markdown import fenced, plain, rich
+from outlay.report.words import title
 from tests.report.samples import NASTY, finished
 
 NOWHERE = Path("/nowhere/runs/six")
@@ -35,6 +36,19 @@ def test_the_structure(text):
         "## To run it again",
         "## Words",
     ]
+
+
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        ("Which way?", "Which way?"),
+        ("Which way\nis up?", "Which way\nis up?"),
+        ("\n# Lower the loss\n\nRules: none.\n", "Lower the loss"),
+        ("## Short trip\r\nVisit all.\n\nEnd.", "Short trip\r\nVisit all."),
+    ],
+)
+def test_a_long_question_is_headed_by_its_first_paragraph(question, shown):
+    assert title(question) == shown
 
 
 def test_the_tree_is_drawn_as_text(text):

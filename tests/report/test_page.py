@@ -13,7 +13,7 @@ from outlay.report import cards as all_cards
 from outlay.report.glossary import WORDS
 from outlay.report.words import whole
 from outlay.state import State
-from outlay.task import Budget, Lever, Option
+from outlay.task import Budget, Evaluator, Lever, Option
 from tests.report.samples import NASTY, accuracy, broken, drive, finished, flat, log, started, task
 
 NOWHERE = Path("/nowhere/runs/six")
@@ -231,6 +231,18 @@ def test_a_protected_evaluator_is_not_self_reported():
     research = replace(research, workspace=replace(research.workspace, protected=("train.py",)))
     entries = started(research, agent="command:./agent")
     assert "self-reported" not in rendered(State.of(entries), entries).text
+
+
+@pytest.mark.parametrize(("protected", "said"), [((), True), (("score.py",), False)])
+def test_a_function_in_an_editable_file_is_self_reported(protected, said):
+    research = task()
+    research = replace(
+        research,
+        evaluator=Evaluator(function="score:score"),
+        workspace=replace(research.workspace, protected=protected),
+    )
+    entries = started(research, agent="command:./agent")
+    assert ("self-reported" in rendered(State.of(entries), entries).text) is said
 
 
 def test_the_report_is_one_file_in_the_run_folder(run, tmp_path):

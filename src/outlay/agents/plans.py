@@ -39,9 +39,21 @@ def plan(task: Task, config: Mapping[str, str], hypothesis: str) -> str:
         "## Question": [task.question.strip()],
         "## Hypothesis": [hypothesis],
         "## Settings": settings or ["No levers."],
-        "## How it is measured": _measured(task),
-        "## Commands": _commands(task, tuple(arg for o in options for arg in o.args)),
+        **_evaluation(task, tuple(arg for o in options for arg in o.args)),
     }
+    return _joined(sections)
+
+
+def frame(task: Task) -> str:
+    """Return what a model's plan does not say: the question, the metric and the commands."""
+    return _joined({"## Question": [task.question.strip()], **_evaluation(task, ())})
+
+
+def _evaluation(task: Task, args: tuple[str, ...]) -> dict[str, list[str]]:
+    return {"## How it is measured": _measured(task), "## Commands": _commands(task, args)}
+
+
+def _joined(sections: Mapping[str, list[str]]) -> str:
     return (
         "\n\n".join("\n\n".join([k, "\n".join(v)]) if v else k for k, v in sections.items()) + "\n"
     )
@@ -86,9 +98,8 @@ def _once(text: str, search: str) -> bool:
     return bool(search) and first >= 0 and text.find(search, first + 1) < 0
 
 
-def modification(parent: str, child: str) -> str:
-    """Return the text of `diff.py`, a program that writes the child's plan from the parent's."""
-    edits = edits_between(parent, child)
+def modification(edits: Sequence[Edit]) -> str:
+    """Return the text of `diff.py`, a program that makes the edits to the parent's plan."""
     literals = "".join(f"    ({e.search!a}, {e.replace!a}),\n" for e in edits)
     return _TEMPLATE.replace("    # EDITS\n", literals)
 
@@ -104,13 +115,18 @@ def changes_text(task: Task, parent: Mapping[str, str], proposal: Proposal) -> s
     )
 
 
-def prior_json(proposal: Proposal) -> str:
-    """Return the text of `prior.json`: what was expected of the child before it ran."""
+def prior_json(proposal: Proposal, summary: str = "") -> str:
+    """Return the text of `prior.json`: what was expected of the child before it ran.
+
+    Args:
+        proposal: The child.
+        summary: Its changes in words, where it changes no levers.
+    """
     record = {
         "estimate": proposal.prior,
         "hypothesis": proposal.hypothesis,
         "rationale": proposal.rationale,
-        "changes": dict(proposal.changes),
+        "changes": summary or dict(proposal.changes),
         "risks": proposal.risks,
     }
     return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -119,6 +135,8 @@ def prior_json(proposal: Proposal) -> str:
 def _measured(task: Task) -> list[str]:
     metric = task.metric
     source = "standard output" if metric.source == "stdout" else f"`{metric.source}`"
+    if task.evaluator.container:
+        source = "the verifier's reward file"
     kind = "seed" if task.evaluator.seeded else "repeat"
     count = len(task.seeds.selection)
     several = kind if count == 1 else f"{kind}s"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
@@ -46,14 +46,16 @@ class LeverReflector:
 BUILT_IN = LeverReflector()
 
 
-def go_on(state: State, node: Node, reflector: Reflector) -> Reflected:
-    """Return one child that continues from the node, at no planning charge.
+def go_on(
+    state: State, node: Node, reflector: Reflector, kind: Literal["continue", "repeat"]
+) -> Reflected:
+    """Return one child that goes on from the node, at no planning charge.
 
-    With levers it is the reflector's next proposal; otherwise the plan stays and the executor is
-    asked to improve on what is there.
+    With levers it is the reflector's next proposal. Otherwise the plan stays, and the executor is
+    asked to improve on what is there (`continue`) or to begin again (`repeat`).
     """
     if not state.with_levers:
-        child = Child(node=len(state.tree.nodes), kind="continue")
+        child = Child(node=len(state.tree.nodes), kind=kind)
         return Reflected(node=node.id, asked=1, children=(child,))
     found = reflector.reflect(state, node, 1)
     children = tuple(msgspec.structs.replace(c, kind="continue") for c in found.children)

@@ -184,6 +184,22 @@ class Linear:
         return Move("continue", incumbent)
 
 
+class BestOfN:
+    """`best-of-n`: the first plan again and again, each time from the start; never reflects.
+
+    A child that was just made is executed first, and attempts in flight hold nothing up.
+    """
+
+    def move(self, tree: Tree, situation: Situation) -> Move | None:
+        """Return the next action."""
+        root = tree.root
+        if root.status == "open":
+            return Move("execute", root)
+        if root.children and root.children[-1].status == "open":
+            return Move("execute", root.children[-1])
+        return None if root.exhausted else Move("repeat", root)
+
+
 class Star:
     """`outlay ablate`: every attempt continues from the root.
 
@@ -215,9 +231,13 @@ _BUILT_IN: dict[str, Callable[[], Policy]] = {
     "uct": Uct,
     "linear": Linear,
     "single": Single,
+    "best-of-n": BestOfN,
 }
 
 NAMES = (*_BUILT_IN, "fixed:A")
+
+WITHOUT_REFLECTION = ("linear", "single", "best-of-n")
+"""Policies that never ask a reflector."""
 
 STAR = "star"
 """Name of the policy of `outlay ablate`, whose runs have it and which no search may choose."""

@@ -22,7 +22,7 @@ class Node:
     Attributes:
         id: Number in the tree; the root is 0.
         parent: The parent, or `None` for the root.
-        proposal: How it differs from its parent; `None` for the root.
+        proposal: How it differs from its parent; of the root, its draft if it has one.
         prior: The proposal's prior `P`, 1 for the root.
         counts_as_plan: Whether it counts towards its parent's `m`.
         status: `open` until launched, `running` while in flight; `scored`, `failed` and `lost`
@@ -32,6 +32,7 @@ class Node:
         reward: The score's reward in [0, 1]; `None` without a score.
         pruned: Left out of later selection and of the means.
         exhausted: A reflection on it yielded fewer children than asked.
+        reflecting: A reflection on it is in flight.
         visible: Children that the walk may enter, by number and in that order: neither pruned,
             failed nor in flight.
         visible_plans: How many of those count towards `m`: all but the `continue` children.
@@ -56,6 +57,7 @@ class Node:
         "prior",
         "proposal",
         "pruned",
+        "reflecting",
         "reward",
         "score",
         "self_actionable",
@@ -79,6 +81,7 @@ class Node:
         self.reward: float | None = None
         self.pruned = False
         self.exhausted = False
+        self.reflecting = False
         self.children: list[Node] = []
         self.visible: dict[int, Node] = {}
         self.visible_plans = 0
@@ -173,6 +176,18 @@ class Tree:
         root.status, root.score, root.reward = "scored", score, reward
         self._update(root, unsettled=-1, reward=reward)
 
+    def draft_root(self, proposal: Child) -> None:
+        """Give the root its plan; one that failed is open again with another plan."""
+        root = self.root
+        again = root.status == "failed"
+        root.proposal, root.status = proposal, "open"
+        self._update(root, unsettled=int(again))
+
+    def reflect(self, node: Node, *, begins: bool) -> None:
+        """Mark that a reflection on the node began or ended."""
+        node.reflecting = begins
+        self._update(node)
+
     def exhaust(self, node: Node) -> None:
         """Mark that nothing more can be proposed from the node."""
         node.exhausted = True
@@ -235,6 +250,7 @@ class Tree:
             node.status == "scored"
             and not node.pruned
             and not node.exhausted
+            and not node.reflecting
             and node.visible_plans < self.children
         )
         before, node.self_actionable = node.self_actionable, now

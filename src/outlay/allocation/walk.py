@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Move(NamedTuple):
     """What to do, and at which node."""
 
-    action: Literal["execute", "reflect", "continue"]
+    action: Literal["execute", "reflect", "continue", "repeat"]
     node: Node
 
 

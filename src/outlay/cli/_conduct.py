@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from outlay.agents.reflector import BUILT_IN
+from outlay.agents.refusals import refuse_agent
 from outlay.cli._progress import Progress
 from outlay.doctor import refuse_baseline
 from outlay.planfiles import PlanFiles
 from outlay.report import write_report
 from outlay.report.words import many
 from outlay.runs import run_folder
-from outlay.session import refuse_agent, sitting
+from outlay.session import sitting
 from outlay.summary import Estimate, Standing, Summary, summarise
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def conduct(
     task: Task, run: str, settings: Settings, store: Path, *, where: str, as_json: bool
 ) -> int:
     """Take the run as far as it goes, say what it came to, and return the exit code."""
-    refuse_agent(task, settings)
+    refuse_agent(task, settings.agent)
     with driven(task, run, settings, store) as (driver, signals):
         state = driver.state
         report = write_report(state, driver.store.read(run), run_folder(store, run), run)

@@ -22,7 +22,7 @@ from outlay.report.words import (
 )
 
 if TYPE_CHECKING:
-    from outlay.events import AnyEvent
+    from outlay.events import AnyEvent, Launch, Settled
     from outlay.state import State
 
 
@@ -34,7 +34,7 @@ def sentence(event: AnyEvent, state: State) -> str:
         state: The state after it, or after later events of its step.
     """
     match event:
-        case events.MeasurementLaunched() | events.AttemptLaunched():
+        case events.MeasurementLaunched() | events.AttemptLaunched() | events.ReflectionLaunched():
             return _launched(event, state)
         case events.MeasurementSettled():
             return _measured(event, state)
@@ -43,6 +43,8 @@ def sentence(event: AnyEvent, state: State) -> str:
         case events.Reflected(children=children, node=node):
             new = many(len(children), "new plan")
             return f"node {node}: {new if children else 'nothing more to propose'}"
+        case events.ReflectionSettled():
+            return _answered(event)
         case events.ScaleFixed():
             return _expected(state)
         case events.Judged() if state.task.search.policy != STAR:
@@ -60,11 +62,13 @@ def sentence(event: AnyEvent, state: State) -> str:
             return ""
 
 
-def task_of(launch: events.AttemptLaunched | events.MeasurementLaunched, state: State) -> str:
+def task_of(launch: Launch, state: State) -> str:
     """Return what a launch does, in a few words."""
     if isinstance(launch, events.AttemptLaunched):
         node = state.tree.nodes[launch.node]
         return f"attempt {launch.attempt}, node {node.id}: {cut(whole(state, node), 120)}"
+    if isinstance(launch, events.ReflectionLaunched):
+        return _asking(launch)
     if launch.purpose == "baseline":
         return "measuring the baseline"
     if launch.purpose == "final":
@@ -74,7 +78,25 @@ def task_of(launch: events.AttemptLaunched | events.MeasurementLaunched, state: 
     return f"comparing attempt {launch.attempt} with the champion, pair {pair}"
 
 
-def _launched(event: events.AttemptLaunched | events.MeasurementLaunched, state: State) -> str:
+def _asking(launch: events.ReflectionLaunched) -> str:
+    if launch.node == events.ROOT_DRAFT:
+        what = "the first plan"
+    else:
+        what = f"{many(launch.asked, 'plan')} below node {launch.node}"
+    return f"asking for {what}" + (", once more" if launch.problems else "")
+
+
+def _answered(event: events.ReflectionSettled) -> str:
+    if event.outcome != "scored":
+        return f"reflection {event.work}: {_why(event)}"
+    back = f", {len(event.rejected)} sent back" if event.rejected else ""
+    saved = sum(rejected.saved for rejected in event.rejected)
+    return f"{many(len(event.children), 'new plan')}{back}" + (
+        f", {number(saved)} saved" if saved else ""
+    )
+
+
+def _launched(event: Launch, state: State) -> str:
     # A comparison goes pair by pair; its judgement says what came of all of them.
     challenge = state.contest.challenge
     if isinstance(event, events.MeasurementLaunched) and event.purpose == "confirmation":
@@ -108,7 +130,7 @@ def _attempted(event: events.AttemptSettled, state: State) -> str:
     return f"attempt {event.attempt}: {_why(event)}"
 
 
-def _why(event: events.AttemptSettled | events.MeasurementSettled) -> str:
+def _why(event: Settled) -> str:
     return cut(f"{event.outcome}, {event.reason}: {event.detail}", 160)
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from outlay import quantities, taskfile
+from outlay.agents.access import LEVERS
 from outlay.errors import InputError
 from outlay.store import no_such_run
-from outlay.task import Budget
+from outlay.task import Budget, check
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +68,37 @@ def limits(command: F) -> F:
 def budget(values: dict[str, Any]) -> Budget:
     """Take the limits out of a command's options."""
     return Budget(**{name: values.pop(name) for name in ("attempts", "tokens", "usd", "seconds")})
+
+
+def agent(command: F) -> F:
+    """Add the options that say who carries plans out."""
+    for option in reversed(
+        [
+            click.option(
+                "--agent",
+                help="levers, codex, claude, opencode, command:… or acp:…; the task's by default.",
+            ),
+            click.option("--model", help="Model of the agent."),
+            click.option("--base-url", help="Address of the provider or of a local server."),
+            click.option("--key", help="Environment variable that holds the provider's key."),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def with_agent(task: Task, values: dict[str, Any]) -> tuple[Task, str]:
+    """Take the agent's options out; return the task with them, and who carries plans out."""
+    given = {
+        "client": values.pop("agent"),
+        "model": values.pop("model"),
+        "url": values.pop("base_url"),
+        "key": values.pop("key"),
+    }
+    table = replace(task.agent, **{k: v for k, v in given.items() if v is not None})
+    changed = replace(task, agent=table)
+    check(changed, "command line")
+    return changed, table.client or LEVERS
 
 
 store = click.option(

@@ -2,40 +2,76 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from pathlib import Path
 
 import click
 import msgspec
 
 from outlay import taskfile
 from outlay.cli import _options
-from outlay.doctor import Findings, examine
+from outlay.doctor import Check, Findings, examine
 from outlay.runs import Settings
 
 
 @click.command()
-@click.argument("path", default=".")
+@click.argument("path", required=False)
 @click.option("--agent", default="levers", show_default=True, help="Who carries plans out.")
+@click.option("--model", default="", help="Model of the agent.")
+@click.option("--base-url", default="", metavar="URL", help="Where the agent's model is.")
+@click.option("--key", default="", metavar="NAME", help="Environment variable with its key.")
 @_options.limits
 @_options.as_json
-def command(path: str, agent: str, as_json: bool, **values: object) -> int:
+def command(
+    path: str | None,
+    agent: str,
+    model: str,
+    base_url: str,
+    key: str,
+    as_json: bool,
+    **values: object,
+) -> int:
     """Check the task in PATH: evaluator, metric, noise, levers, files, sandbox and disk.
 
-    The program is evaluated as it stands on three seeds, and on one of them twice. Exit code 0 if
-    a search can begin, 2 if the task must be put right first, 1 if the program has no score.
+    The program is evaluated as it stands on three seeds, and on one of them twice. Of a coding
+    agent, its program, version and key are looked at, and its model is called for a token; without
+    a task, that is all. Exit code 0 if a search can begin, 2 if the task or the agent must be put
+    right first, 1 if the program has no score.
     """
-    task = taskfile.load(path, _options.budget(dict(values)))
-    findings = examine(task, Settings(agent=agent), _options.where(path))
-    if as_json:
-        sys.stdout.buffer.write(msgspec.json.encode(findings) + b"\n")
-    else:
-        sys.stdout.write(in_words(findings) + "\n")
+    checks = _agent(agent, model, base_url, key)
+    if checks and path is None and not Path(taskfile.NAME).exists():
+        _print(msgspec.json.encode({"checks": checks}), _lines(checks), as_json=as_json)
+        return 0 if all(check.ok for check in checks) else 2
+    place = path or "."
+    task = taskfile.load(place, _options.budget(dict(values)))
+    found = examine(task, Settings(agent=agent), _options.where(place))
+    findings = msgspec.structs.replace(found, checks=[*checks, *found.checks])
+    _print(msgspec.json.encode(findings), in_words(findings), as_json=as_json)
     return 0 if findings.ok else 2
+
+
+def _agent(agent: str, model: str, url: str, key: str) -> list[Check]:
+    """Return what is found of a coding agent; nothing of levers."""
+    name, _, command = agent.partition(":")
+    if name == "levers":
+        return []
+    from outlay.agents.clients.checks import examine_agent
+
+    return examine_agent(name, model=model, url=url, key=key, command=tuple(shlex.split(command)))
+
+
+def _print(data: bytes, words: str, *, as_json: bool) -> None:
+    sys.stdout.buffer.write((data if as_json else words.encode()) + b"\n")
+
+
+def _lines(checks: list[Check]) -> str:
+    return "\n".join(f"{'ok ' if c.ok else 'NO '} {c.name:<10} {c.found}" for c in checks)
 
 
 def in_words(findings: Findings) -> str:
     """Return the findings for a person, one line each."""
-    lines = [f"{'ok ' if c.ok else 'NO '} {c.name:<10} {c.found}" for c in findings.checks]
+    lines = [_lines(findings.checks)]
     if findings.noise_sd is not None:
         spread = f"sd {findings.noise_sd:.3g} over {len(findings.values)} evaluations"
         lines.append(f"    noise      {findings.noise} noise, {spread}")

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from outlay import taskfile
+from outlay.agents import access
+from outlay.allocation.policies import WITHOUT_REFLECTION
 from outlay.cli import _options
 from outlay.cli._conduct import conduct
 from outlay.cli.doctor import in_words
 from outlay.doctor import examine
 from outlay.errors import BudgetError
 from outlay.runs import Settings, check_run_name, default_store
-from outlay.session import LINEAR_ONLY
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,10 +36,10 @@ if TYPE_CHECKING:
     type=click.IntRange(min=0),
     help="Seed of every random stream.",
 )
-@click.option("--policy", help="adaptive, fixed:A, random, greedy, uct, linear or single.")
 @click.option(
-    "--agent", default="levers", show_default=True, help="levers, or command: and a command line."
+    "--policy", help="adaptive, fixed:A, random, greedy, uct, linear, single or best-of-n."
 )
+@_options.agent
 @click.option(
     "--workers", default=1, show_default=True, type=click.IntRange(min=1), help="Attempts at once."
 )
@@ -55,31 +56,37 @@ def command(
     run: str | None,
     seed: int,
     policy: str | None,
-    agent: str,
     workers: int,
     dry_run: bool,
     as_json: bool,
-    **values: object,
+    **values: Any,
 ) -> int:
     """Search over plans for the task in PATH, a folder with outlay.toml or a task file.
+
+    A folder in the autoresearch layout, or with a Harbor task (task.toml), needs no task file.
 
     The same command continues a run; raised limits continue one that had spent its budget.
     """
     folder = _options.folder_of(path)
-    task = taskfile.load(path, _options.budget(dict(values)))
+    task = taskfile.load(path, _options.budget(values))
+    task, agent = _options.with_agent(task, values)
     task = _options.with_policy(_for_agent(task, agent, policy), policy)
     settings = Settings(seed=seed, agent=agent, workers=workers)
     where = _options.where(path)
     if dry_run or not (task.levers or agent != "levers"):
         return _only_look(task, settings, where, as_json=as_json)
+    for note in taskfile.notes(task):
+        sys.stderr.write(f"outlay: task.toml: {note}\n")
     name = task.name if run is None else check_run_name(run)
     place = store or default_store(folder)
     return conduct(task, name, settings, place, where=where, as_json=as_json)
 
 
 def _for_agent(task: Task, agent: str, policy: str | None) -> Task:
-    """Return the task with `linear` for a command agent, which has no reflector."""
-    if agent == "levers" or policy is not None or task.search.policy in LINEAR_ONLY:
+    """Return the task with `linear` for an agent that drafts no plans."""
+    if agent == access.LEVERS or policy is not None or access.reflector(task, agent):
+        return task
+    if task.search.policy in WITHOUT_REFLECTION:
         return task
     return replace(task, search=replace(task.search, policy="linear"))
 
@@ -93,6 +100,7 @@ def _only_look(task: Task, settings: Settings, where: str, *, as_json: bool) -> 
     if not task.levers and settings.agent == "levers":
         raise BudgetError(
             f"{task.name}: the baseline is measured, and there is nobody to try anything; add "
-            "[levers.NAME] tables in outlay.toml, or give --agent command:…"
+            "[levers.NAME] tables in outlay.toml, or give --agent codex, claude, opencode or "
+            "command:…"
         )
     return 0 if findings.ok else 2

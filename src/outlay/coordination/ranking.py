@@ -25,6 +25,10 @@ class Ranking:
         count = self._counts.get(axis, 0)
         return self._totals[axis] / count if count else None
 
+    def tried(self) -> list[str]:
+        """Return every axis that has an effect, the most influential first."""
+        return self.order(list(self._counts))
+
     def order(self, axes: Sequence[str]) -> list[str]:
         """Return the axes, untried ones first as given, then by descending mean |delta|.
 

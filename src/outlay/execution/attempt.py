@@ -71,6 +71,7 @@ def _attempt(job: Job, place: Path) -> Result:
         seconds=watch.used(),
         files=progress.files,
         sandbox=kind,
+        agent=progress.agent,
         peak_memory=max(watch.peak, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024),
         **progress.usage,
     )

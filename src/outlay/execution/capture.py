@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import IO
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 KEEP = 65_536
 """Bytes of head and of tail held for reading the metric, however little is kept on disk."""
@@ -11,7 +14,8 @@ KEEP = 65_536
 class Capture:
     """Takes a stream in pieces, writes at most `share` bytes of it to an unbuffered file.
 
-    `total` counts the bytes that came; `fault` is what kept the file from being written.
+    `total` counts the bytes that came; `fault` is what kept the file from being written; `tap`, if
+    there is one, gets every piece.
     """
 
     def __init__(self, file: IO[bytes], share: int) -> None:
@@ -22,9 +26,12 @@ class Capture:
         self._tail = bytearray()
         self.total = 0
         self.fault: OSError | None = None
+        self.tap: Callable[[bytes], None] | None = None
 
     def feed(self, data: bytes) -> None:
         """Take the next piece."""
+        if self.tap is not None:
+            self.tap(data)
         if (room := self._half - self.total) > 0:
             self._write(data[:room])
         room = max(self._keep - self.total, 0)

@@ -9,14 +9,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from outlay.execution import fault, metric, sandbox, snapshot, step
-from outlay.execution.folder import AGENT_USAGE, agent_usage, file_text
+from outlay.execution import fault, harbor, metric, sandbox, snapshot, step
+from outlay.execution.folder import file_text
 from outlay.execution.job import Evaluated
 from outlay.execution.runner import Runner, how_it_ended
 from outlay.execution.workspace import Workspace
 
 if TYPE_CHECKING:
-    from outlay.execution.job import Job
+    from outlay.agents.clients.contract import Ending
+    from outlay.execution.job import AgentTold, AgentWork, Job
 
 _OWN_FAULTS = ("crash", "metric")
 """Faults that concern one evaluation only."""
@@ -30,6 +31,7 @@ class Progress:
         self.files = ""
         self.detail = ""
         self.usage: dict[str, Any] = {}
+        self.agent: AgentTold | None = None
 
 
 def carry_out(job: Job, kind: sandbox.Kind, watch: step.Watch, progress: Progress) -> None:
@@ -43,8 +45,8 @@ def carry_out(job: Job, kind: sandbox.Kind, watch: step.Watch, progress: Progres
         for space in spaces:
             space.lay_out()
         progress.files = spaces[0].files
-        if job.agent:
-            work.agent(spaces[0], progress)
+        if job.agent is not None:
+            work.agent(job.agent, spaces[0], progress)
         if job.check:
             work.check(spaces)
         _evaluate_all(job, work, spaces, progress)
@@ -71,24 +73,29 @@ class _Work:
         self._job = job
         self._runner = runner
 
-    def agent(self, space: Workspace, progress: Progress) -> None:
-        """Let the agent work in the workspace, with the hidden files absent."""
-        plan, usage = self._runner.exchange / "PLAN.md", self._runner.exchange / AGENT_USAGE
-        plan.write_text(self._job.agent_text, encoding="utf-8")
+    def agent(self, task: AgentWork, space: Workspace, progress: Progress) -> None:
+        """Let the agent work in the workspace, with the hidden files absent.
+
+        What it left is kept whatever came of it; asked for an answer, it leaves no files.
+        """
+        from outlay.execution.agent import Session
+
+        before = space.files
         space.withhold()
+        session = Session(task, self._runner, space)
         try:
-            ended = self._runner.run(
-                "agent",
-                self._job.agent,
-                space,
-                {"OUTLAY_PLAN": str(plan), "OUTLAY_USAGE": str(usage)},
-            )
+            ending = session.work()
         finally:
-            progress.usage = agent_usage(Path(self._job.folder))
-        if ended.code != 0:
-            raise fault.failed("agent", how_it_ended("the agent", ended))
-        progress.detail = space.settle()
-        progress.files = space.files
+            progress.usage, progress.agent = session.used(), session.told()
+            if not task.schema:
+                progress.detail = space.settle()
+                progress.files = space.files
+        if not ending.ok and ending.reason in ("key", "provider"):
+            raise fault.machine(ending.reason, ending.detail)
+        if not ending.ok and not (task.partial and space.files != before):
+            raise fault.failed(ending.reason or "agent", ending.detail)
+        if space.files == before and not task.schema:
+            raise fault.failed("unchanged", _changed_nothing(ending))
 
     def check(self, spaces: list[Workspace]) -> None:
         """Run the correctness command in every workspace."""
@@ -110,10 +117,11 @@ class _Work:
             with self._runner.exclusive():
                 begun = time.monotonic()
                 ended = self._runner.run(label, self._command(space, seed), space, env)
-            if ended.code != 0:
+            reading = self._reading(result, space, ended)
+            # A verifier may say by its exit code what its reward says; other evaluators may not.
+            if ended.code != 0 and not (self._job.container and reading.value is not None):
                 raise fault.failed("crash", how_it_ended("the evaluator", ended))
             space.check()
-            reading = self._reading(result, space, ended)
             if reading.value is None:
                 raise fault.failed("metric", reading.fault)
         except fault.Fault as found:
@@ -134,6 +142,9 @@ class _Work:
         rule = metric.Rule(
             name=job.metric, line=job.line, low=job.low, high=job.high, secondary=job.secondary
         )
+        if job.container:
+            missing = "the verifier left neither reward.json nor reward.txt in /logs/verifier"
+            return harbor.reading(rule, self._runner.exchange) or metric.Reading(None, {}, missing)
         if (text := file_text(result)) is not None:
             return metric.from_json(rule, text, "the file named in OUTLAY_RESULT")
         if job.source == "stdout":
@@ -161,6 +172,11 @@ def _evaluated(
         metrics=metrics or {},
         fault=fault,
     )
+
+
+def _changed_nothing(ending: Ending) -> str:
+    said = ending.detail or " ".join(ending.answer.split())[:200]
+    return "the agent changed no file" + (f"; it said: {said}" if said else "")
 
 
 def _clear(root: Path, path: str) -> None:

@@ -3,6 +3,7 @@
 job.json      what to do, written by the driver before the process starts
 claim         who does it; made once, by exclusive creation
 usage.json    seconds used so far and the processes seen, about every second
+metered.json  tokens and money of its agent so far, after every response of a model
 result.json   the answer, durable before it appears
 out.txt, err.txt, wrapper.txt   output kept; the last is the wrapper's own
 """
@@ -34,8 +35,10 @@ class Usage(NamedTuple):
     seen: list[Process]
 
 
-AGENT_USAGE = "usage.json"
-"""File in the job's `exchange` where its agent tells what it used."""
+USAGE = "usage.json"
+"""File in the job's `exchange` where an agent may tell what it used."""
+
+_METERED = "metered.json"
 
 MOST_RESULT = 10_000_000
 """Bytes that are read of a file from a command."""
@@ -175,11 +178,37 @@ def file_text(path: Path) -> str | None:
         return None
 
 
-def agent_usage(folder: Path) -> dict[str, Any]:
-    """Return what the job's agent says it used, as fields of `Result`; only numbers count."""
+def head_and_tail(path: Path, most: int) -> str:
+    """Return the first and the last half of at most so many bytes of a file; "" if there is none.
+
+    Unlike `file_text` it is meant for our own files.
+    """
     try:
-        told: Any = json.loads(file_text(folder / "exchange" / AGENT_USAGE) or "{}")
-    except ValueError:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            head = file.read(most // 2 if size > most else most)
+            if size <= most:
+                return head.decode("utf-8", "replace")
+            file.seek(-(most // 2), os.SEEK_END)
+            return (head + b"\n...\n" + file.read()).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def write_metered(folder: Path, used: dict[str, Any]) -> None:
+    """Keep what our own meter has counted so far, out of the agent's reach."""
+    write_whole(folder / _METERED, json.dumps(used))
+
+
+def agent_usage(folder: Path) -> dict[str, Any]:
+    """Return what the job's agent used, as fields of `Result`; only numbers count.
+
+    Our own meter's word comes before the agent's.
+    """
+    text = file_text(folder / _METERED) or file_text(folder / "exchange" / USAGE)
+    try:
+        told: Any = json.loads(text or "{}")
+    except (ValueError, RecursionError):
         return {}
     names = {"tokens_in": int, "tokens_cached": int, "tokens_out": int, "usd": float}
     numbers = told if isinstance(told, dict) else {}

@@ -44,6 +44,54 @@ class Subject(NamedTuple):
     config: dict[str, str] = _NONE
 
 
+class AgentWork(NamedTuple):
+    """What a client of a model is to do in subject 0.
+
+    Attributes:
+        client: Name of its adapter in `outlay.agents.clients`.
+        command: Program and arguments in place of its own; empty for its own.
+        model: Name of the model; empty leaves it to the client.
+        url: Address of the provider; empty leaves it to the client's own configuration, and
+            nothing is metered.
+        key: Name of the variable in this process's environment with the provider's key.
+        text: Plan or question, given to it as its prompt and as `PLAN.md` outside the workspace.
+        schema: JSON schema of the answer that is wanted in place of work on the files.
+        tokens: Limit, counted as `outlay.budget.Charge.tokens`.
+        usd: Limit in US dollars.
+        prices: As `outlay.tokens.Prices`, or `None`.
+        partial: Whether what it left is evaluated where it failed or reached its limit.
+        patience: Seconds that an overloaded provider is waited for.
+        version: The client's own version, as the driver found it.
+    """
+
+    client: str
+    command: tuple[str, ...] = ()
+    model: str = ""
+    url: str = ""
+    key: str = ""
+    text: str = ""
+    schema: str = ""
+    tokens: float | None = None
+    usd: float | None = None
+    prices: tuple[float, ...] | None = None
+    partial: bool = False
+    patience: float = 900.0
+    version: str = ""
+
+
+class AgentTold(NamedTuple):
+    """What is known of a client's work; the numbers are as in `clients.contract.Usage`."""
+
+    client: str
+    version: str = ""
+    requests: int = 0
+    reasoning: int = 0
+    cache_write: int = 0
+    source: str = ""
+    complete: bool = True
+    answer: str = ""
+
+
 class Job(NamedTuple):
     """One child process's work.
 
@@ -53,9 +101,7 @@ class Job(NamedTuple):
         folder: The job's own folder, absolute.
         objects: The run's object store, absolute.
         subjects: Workspaces.
-        agent: Command run in subject 0 before it is evaluated; empty for levers.
-        agent_text: Text given to the agent (plan, outcome, dead ends) as `PLAN.md` outside the
-            workspace, named in `OUTLAY_PLAN`.
+        agent: Who works in subject 0 before it is evaluated; `None` for levers.
         command: Evaluator; `{seed}` is replaced.
         function: `module:name` in place of a command.
         check: Correctness command; empty for none.
@@ -72,6 +118,8 @@ class Job(NamedTuple):
         mask: Absolute folders that no command of the job may see, such as the user's workspace and
             the store; the run folder is always masked. Only `bwrap` can keep this promise.
         sandbox: `bwrap`, `unshare` or `subreaper`; empty lets the process find the best one.
+        container: Folder that `environment` of the workspace is seen as, for a Harbor task; then
+            `command` is its verifier, and its reward file holds the metric. Only `bwrap` can.
         keep_going: Whether a run without a value is no reason to leave the others out.
         exclusive: Lock file held around each evaluation, or `None`.
         keep: Whether the laid-out workspace stays after the result was written.
@@ -87,8 +135,7 @@ class Job(NamedTuple):
     command: tuple[str, ...] = ()
     function: str | None = None
     check: tuple[str, ...] = ()
-    agent: tuple[str, ...] = ()
-    agent_text: str = ""
+    agent: AgentWork | None = None
     source: str = "stdout"
     line: str = "only"
     secondary: tuple[str, ...] = ()
@@ -107,6 +154,7 @@ class Job(NamedTuple):
     gpu: bool = False
     mask: tuple[str, ...] = ()
     sandbox: Sandbox = ""
+    container: str = ""
     keep_going: bool = False
     exclusive: str | None = None
     keep: bool = False
@@ -131,7 +179,8 @@ class Result(NamedTuple):
         status: `done` if every run has a value; `failed` for a fault of the work; and
             `infrastructure` for one of the machine (out of memory of the host, full disk).
         reason: One word: `timeout`, `memory`, `crash`, `metric`, `check`, `protected`, `patch`,
-            `agent`, `disk`, `host`, `ended`; empty when done.
+            `agent`, `unchanged`, `budget`, `key`, `provider`, `disk`, `host`, `ended`; empty when
+            done.
         detail: One line for people.
         runs: Evaluations that took place.
         seconds: Wall clock of the work, charged.
@@ -139,6 +188,7 @@ class Result(NamedTuple):
         sandbox: How the process tree was held: `bwrap`, `unshare`, `subreaper`.
         peak_memory: Largest resident bytes seen.
         tokens_in, tokens_cached, tokens_out, usd: What an agent used.
+        agent: What else is known of its work; `None` without one.
     """
 
     id: str
@@ -154,11 +204,14 @@ class Result(NamedTuple):
     tokens_cached: int = 0
     tokens_out: int = 0
     usd: float = 0.0
+    agent: AgentTold | None = None
 
 
 def to_json(record: Job | Result) -> str:
     """Return the record as one JSON text."""
     fields = {"format": FORMAT, **record._asdict()}
+    if record.agent is not None:
+        fields["agent"] = record.agent._asdict()
     for name in fields.keys() & {"subjects", "runs"}:
         parts = fields[name]  # records, or the plain pairs of a job's runs
         fields[name] = [part._asdict() if hasattr(part, "_asdict") else part for part in parts]
@@ -173,6 +226,7 @@ def job_from_json(text: str) -> Job:
         for s in fields["subjects"]
     )
     fields["runs"] = tuple((subject, seed) for subject, seed in fields["runs"])
+    fields["agent"] = _agent_work(fields["agent"])
     arguments: Any = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
     return Job(**arguments)
 
@@ -181,7 +235,16 @@ def result_from_json(text: str) -> Result:
     """Return the result written by `to_json`; raises `ValueError` for another format."""
     fields = _checked(text)
     fields["runs"] = tuple(Evaluated(**run) for run in fields["runs"])
+    if fields.get("agent") is not None:
+        fields["agent"] = AgentTold(**fields["agent"])
     return Result(**fields)
+
+
+def _agent_work(fields: Any) -> AgentWork | None:
+    if fields is None:
+        return None
+    plain: Any = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
+    return AgentWork(**plain)
 
 
 def _checked(text: str) -> Any:

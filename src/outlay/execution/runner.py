@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from outlay.execution import fault, sandbox, step
+from outlay.execution import fault, harbor, sandbox, step
 from outlay.execution.capture import Capture
 from outlay.execution.folder import is_full
 from outlay.execution.processes import TOKEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from outlay.execution.job import Job
     from outlay.execution.workspace import Workspace
@@ -43,28 +43,53 @@ class Runner:
         err: IO[bytes],
     ) -> None:
         self._job = job
-        self._kind = kind
-        self._watch = watch
+        self.kind = kind
+        self.watch = watch
         self._files = (out, err)
-        self.exchange = Path(job.folder) / "exchange"
-        steps = len(job.runs) + bool(job.agent) + bool(job.check) * len(job.subjects)
+        self.folder = Path(job.folder)
+        self.exchange = self.folder / "exchange"
+        self.network = job.network
+        steps = len(job.runs) + (job.agent is not None) + bool(job.check) * len(job.subjects)
         self._share = job.output // 2 // max(steps, 1)
 
     def run(
-        self, label: str, command: tuple[str, ...], space: Workspace, env: dict[str, str]
+        self,
+        label: str,
+        command: tuple[str, ...],
+        space: Workspace,
+        env: dict[str, str],
+        *,
+        network: bool = False,
+        stdin: str | os.PathLike[str] = os.devnull,
+        tap: Callable[[bytes], None] | None = None,
     ) -> step.Ended:
-        """Run one command; raises `Fault` where a limit or the machine ended it."""
+        """Run one command; raises `Fault` where a limit or the machine ended it.
+
+        Args:
+            label: What the kept output calls it.
+            command: Program and arguments.
+            space: Where it runs.
+            env: Variables of its own.
+            network: Whether it may use the network even where the job may not.
+            stdin: File that it reads as its standard input.
+            tap: Called with each piece of standard output as it comes.
+        """
         self._stop_if_asked()
-        out, err = self._captures(label)
+        if self._job.container:
+            if self.kind != "bwrap":
+                raise fault.failed("crash", harbor.NEEDS_BUBBLEWRAP)
+            harbor.make_folders(space.root, self.exchange)
+        out, err = self._captures(label, tap)
         ooms = _oom_kills()
         try:
             ended = step.run(
-                sandbox.wrap(self._kind, command, self._view(space)),
+                sandbox.wrap(self.kind, command, self._view(space, network=network)),
                 folder=space.root,
                 environment=self._environment(space, env),
-                watch=self._watch,
+                watch=self.watch,
                 out=out,
                 err=err,
+                stdin=stdin,
             )
         except OSError as error:
             if error.filename != command[0] or error.errno in (errno.EAGAIN, errno.ENOMEM):
@@ -84,22 +109,22 @@ class Runner:
             while not _locked(file):
                 self._stop_if_asked()
                 begun = time.monotonic()
-                select.select([self._watch.wake], [], [], 0.02)
-                self._watch.waited += time.monotonic() - begun
+                select.select([self.watch.wake], [], [], 0.02)
+                self.watch.waited += time.monotonic() - begun
             yield
 
     def _stop_if_asked(self) -> None:
-        if stop := self._watch.stop():
+        if stop := self.watch.stop():
             raise _stopped(stop)
 
     def _raise_fault(self, ended: step.Ended, ooms: int) -> None:
         if ended.left:
             raise fault.machine("host", f"{ended.left} processes could not be ended")
-        if ended.stop:
+        if ended.stop and ended.stop != "given up":
             raise _stopped(ended.stop)
         if lost := ended.out.fault or ended.err.fault:
             raise fault.machine("disk", f"output could not be kept: {lost}")
-        if ended.code == 0:
+        if ended.code == 0 or ended.stop:
             return
         if _oom_kills() > ooms:
             raise fault.machine("memory", "the host ran out of memory and killed a process")
@@ -108,22 +133,25 @@ class Runner:
         if is_full(self._job.folder):
             raise fault.machine("disk", "disk full; " + how_it_ended("the command", ended))
         last = ended.err.last_line()
-        if self._kind == "bwrap" and last.startswith("bwrap: ") and "execvp" not in last:
+        if self.kind == "bwrap" and last.startswith("bwrap: ") and "execvp" not in last:
             raise fault.machine("host", f"the sandbox did not start: {last}")
 
-    def _captures(self, label: str) -> tuple[Capture, Capture]:
+    def _captures(
+        self, label: str, tap: Callable[[bytes], None] | None
+    ) -> tuple[Capture, Capture]:
         out, err = (Capture(file, self._share) for file in self._files)
+        out.tap = tap
         for file in self._files:
             file.write(f"== {label} ==\n".encode())
         return out, err
 
     def _environment(self, space: Workspace, env: dict[str, str]) -> dict[str, str]:
-        tmp = "/tmp" if self._kind == "bwrap" else f"{self._job.folder}/tmp"  # noqa: S108
+        tmp = "/tmp" if self.kind == "bwrap" else f"{self._job.folder}/tmp"  # noqa: S108
         own = {TOKEN: self._job.token, "TMPDIR": tmp}
         return self._job.environment | own | space.subject.env | env
 
-    def _view(self, space: Workspace) -> sandbox.View:
-        job, folder = self._job, Path(self._job.folder)
+    def _view(self, space: Workspace, *, network: bool) -> sandbox.View:
+        job, folder = self._job, self.folder
         home = self._job.environment.get("HOME", "")
         secrets = [f"{home}/{name}" for name in sandbox.SECRETS] if home else []
         read = {os.path.realpath(path) for path in job.read}
@@ -137,8 +165,9 @@ class Runner:
             masks=tuple(sorted({os.path.realpath(path) for path in masks} - read)),
             visible=tuple(sorted(visible)),
             protected=tuple(str(path) for path in space.guarded() if not path.is_symlink()),
-            network=job.network,
+            network=job.network or network,
             gpu=job.gpu,
+            container=job.container,
         )
 
 

@@ -1,7 +1,8 @@
 """What holds a command's processes together, and what they may see.
 
 bwrap       own process, mount and network namespaces: the system is read-only, the run folder,
-            the user's workspace and known secrets are absent, /tmp is the job's own
+            the user's workspace and known secrets are absent, /tmp is the job's own; a Harbor
+            task's folders are where its verifier expects them
 unshare     own process namespace only
 subreaper   no namespace: orphans come back to us and are ended by id and start time
 """
@@ -13,6 +14,8 @@ import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+from outlay.execution.harbor import ENVIRONMENT, LOGS, TESTS
 
 if TYPE_CHECKING:
     import ctypes
@@ -41,6 +44,8 @@ class View(NamedTuple):
         visible: Read-only files and folders that stay visible below a mask.
         protected: Files of the workspace that are read-only.
         network, gpu: Whether the command may use them.
+        container: Where `environment` of the workspace is seen in place of the workspace, and the
+            command starts; see `outlay.execution.harbor`. Empty for any other task.
     """
 
     work: str
@@ -51,6 +56,7 @@ class View(NamedTuple):
     protected: tuple[str, ...] = ()
     network: bool = False
     gpu: bool = False
+    container: str = ""
 
 
 def wrap(kind: Kind, command: tuple[str, ...], view: View) -> list[str]:
@@ -118,13 +124,12 @@ def _namespaces(*, network: bool) -> list[str]:
 
 
 def _bwrap(view: View) -> list[str]:
-    mounts: list[tuple[str, list[str]]] = [
-        ("/", ["--ro-bind", "/", "/"]),
+    mounts: list[_Mount] = [
         ("/dev", ["--dev", "/dev"]),
         ("/proc", ["--proc", "/proc"]),
         ("/tmp", ["--bind", view.tmp, "/tmp"]),  # noqa: S108 - the job's own
-        (view.work, ["--bind", view.work, view.work]),
         (view.exchange, ["--bind", view.exchange, view.exchange]),
+        *(_contained(view) if view.container else _plain(view)),
     ]
     mounts += [(path, _absent(path)) for path in _outermost(view)]
     hidden = ("/tmp", *view.masks)  # noqa: S108
@@ -133,18 +138,57 @@ def _bwrap(view: View) -> list[str]:
         for path in view.visible
         if any(_below(path, mask) for mask in hidden)
     ]
-    if len(view.protected) <= _MOST_BINDS:
-        mounts += [(path, ["--ro-bind", path, path]) for path in view.protected]
+    mounts += _protected(view)
     if view.gpu:
         found = [str(path) for path in Path("/dev").iterdir() if path.name.startswith(_GPU)]
         mounts += [(path, ["--dev-bind", path, path]) for path in found]
     # A mount covers what lies below it, so the outer ones come first.
     mounts.sort(key=lambda mount: mount[0].rstrip("/").count("/"))
     flags = [flag for _, mount in mounts for flag in mount]
-    return [*_namespaces(network=view.network), *flags, "--chdir", view.work]
+    if view.container:
+        flags += ["--remount-ro", "/"]
+    return [*_namespaces(network=view.network), *flags, "--chdir", view.container or view.work]
 
 
+_Mount = tuple[str, list[str]]
 _GPU = ("nvidia", "dri", "kfd")
+
+
+def _plain(view: View) -> list[_Mount]:
+    return [
+        ("/", ["--ro-bind", "/", "/"]),
+        (view.work, ["--bind", view.work, view.work]),
+    ]
+
+
+def _contained(view: View) -> list[_Mount]:
+    """Return the system and a Harbor task's folders, on a root where they can be made."""
+    own = (view.container, f"/{TESTS}", f"/{LOGS}")
+    made = {path.split("/")[1] for path in own}
+    root = ["--tmpfs", "/"]
+    for entry in sorted(Path("/").iterdir()):
+        if entry.is_symlink():
+            root += ["--symlink", str(entry.readlink()), str(entry)]
+        elif entry.name not in made:
+            root += ["--ro-bind-try", str(entry), str(entry)]
+    return [
+        ("/", root),
+        (own[0], ["--bind", f"{view.work}/{ENVIRONMENT}", own[0]]),
+        (own[1], ["--ro-bind-try", f"{view.work}/{TESTS}", own[1]]),
+        (own[2], ["--bind", f"{view.exchange}/{LOGS}", own[2]]),
+    ]
+
+
+def _protected(view: View) -> list[_Mount]:
+    """Return the read-only mounts of protected files, none if they are too many."""
+    seen = {path: path for path in view.protected}
+    if view.container:
+        start = f"{view.work}/{ENVIRONMENT}"
+        below = (path for path in view.protected if _below(path, start))
+        seen = {path: view.container + path.removeprefix(start) for path in below}
+    if len(seen) > _MOST_BINDS:
+        return []
+    return [(place, ["--ro-bind", path, place]) for path, place in seen.items()]
 
 
 def _outermost(view: View) -> list[str]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from outlay.execution.capture import Capture
     from outlay.execution.processes import Process, Row
 
-Stop = Literal["", "timeout", "memory", "ended"]
+Stop = Literal["", "timeout", "memory", "ended", "given up"]
 _BEAT = 1.0
 _LOOK = 0.05
 
@@ -32,6 +32,7 @@ class Watch:
         wake: Readable when a signal came.
         tell: Called about every second with the seconds used and the processes seen.
         asked: Whether a signal asked the job to end.
+        give_up: Asked at every look whether the command at work is worth waiting for no longer.
         waited: Seconds spent waiting for a lock, which count for nothing.
         peak: Largest resident bytes seen.
     """
@@ -48,6 +49,7 @@ class Watch:
         self.wake = wake
         self.tell = tell
         self.asked = False
+        self.give_up: Callable[[], bool] = lambda: False
         self.waited = 0.0
         self.peak = 0
         self._begun = time.monotonic()
@@ -63,7 +65,7 @@ class Watch:
             return "ended"
         if self.seconds is not None and self.used() >= self.seconds:
             return "timeout"
-        return ""
+        return "given up" if self.give_up() else ""
 
     def look(self) -> Stop:
         """Look at the memory of all processes below this one; tell if it is time to."""
@@ -116,13 +118,14 @@ def run(
     watch: Watch,
     out: Capture,
     err: Capture,
+    stdin: str | os.PathLike[str] = os.devnull,
 ) -> Ended:
     """Run a command and return how it ended, when none of its processes is left.
 
     Raises `OSError` if it cannot be started, with the program as its file name if that is why.
     """
     begun = time.monotonic()
-    child, streams = _start(command, folder, environment, (out, err))
+    child, streams = _start(command, folder, environment, (out, err), stdin)
     handle = os.pidfd_open(child)
     try:
         stop = _follow(handle, streams, watch)
@@ -149,6 +152,7 @@ def _start(
     folder: Path,
     environment: dict[str, str],
     captures: tuple[Capture, Capture],
+    stdin: str | os.PathLike[str],
 ) -> tuple[int, dict[int, Capture]]:
     """Start the command in a session of its own, and return its id and its open streams."""
     pipes = [os.pipe2(os.O_CLOEXEC) for _ in range(3)]
@@ -158,7 +162,7 @@ def _start(
         try:
             os.setsid()
             die_with(parent)
-            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(os.open(stdin, os.O_RDONLY), 0)
             os.dup2(pipes[0][1], 1)
             os.dup2(pipes[1][1], 2)
             for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them for itself

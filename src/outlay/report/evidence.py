@@ -16,6 +16,7 @@ from outlay.report.words import (
     off_baseline,
     settings,
     signed,
+    title,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def evidence(state: State, node: int, run: str, *, changes_files: bool) -> str:
     how = _how(state, node, changes_files=changes_files)
     parts = [
         f"# {plain(_headline(state, node))}",
-        f"Node {node} of run {plain(run)}. Question: {plain(state.task.question)}",
+        f"Node {node} of run {plain(run)}. Question: {plain(title(state.task.question))}",
         f"## How to run it\n\n{how}:\n\n{fenced(commands)}",
         f"## Evidence\n\n{plain(finding(state))}\n\n{_scores(state, node)}",
         f"## Plan\n\n{fenced(plan_text(state, state.tree.nodes[max(node, 0)]))}",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from outlay.report.blocks import Card, Code, Fold, Image, Picture, Table, Text
 from outlay.report.cards import cards
-from outlay.report.words import printable, spans, status
+from outlay.report.words import printable, spans, status, title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ def markdown(view: View) -> str:
 def document(run: str, heading: str, line: str, content: Sequence[Card]) -> str:
     """Return cards as Markdown; see `outlay.report.page.document`."""
     parts = [
-        f"# {rich(heading)}",
+        f"# {rich(title(heading))}",
         f"Run {plain(run)}, {plain(line)}",
         *(_card(card) for card in content),
     ]

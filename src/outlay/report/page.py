@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from outlay.report.blocks import Card, Code, Fold, Image, Picture, Table, Text
 from outlay.report.cards import cards
 from outlay.report.style import STYLE
-from outlay.report.words import printable, spans, status
+from outlay.report.words import printable, spans, status, title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,14 +41,14 @@ def document(run: str, heading: str, line: str, content: Sequence[Card]) -> str:
 
     Args:
         run: Name of the run.
-        heading: The question.
+        heading: The question; its first paragraph is shown.
         line: Where the run stands.
         content: What is shown below.
     """
     parts = [
         _HEAD,
         f"<title>{_text(run)} · Outlay</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
-        f'<header><p class="run">{_text(run)}</p>\n<h1>{_rich(heading)}</h1>\n',
+        f'<header><p class="run">{_text(run)}</p>\n<h1>{_rich(title(heading))}</h1>\n',
         f'<p class="status">{_text(line)}</p></header>\n<main>\n',
         *(_card(card) for card in content),
         "</main>\n</body>\n</html>\n",

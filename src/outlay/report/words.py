@@ -59,6 +59,11 @@ def cut(text: str, length: int) -> str:
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
+def title(question: str) -> str:
+    """Return the question's first paragraph, without the marks of a Markdown heading."""
+    return question.strip().split("\n\n")[0].lstrip("# ")
+
+
 def printable(text: str) -> str:
     """Return the text without control characters, which a terminal would obey."""
     return "".join(
@@ -100,12 +105,14 @@ def node_name(state: State, number: int) -> str:
 def change(state: State, node: Node) -> str:
     """Return what sets the node apart from its parent."""
     proposal = node.proposal
-    if proposal is None:
+    if proposal is None or (node.parent is None and not state.with_levers):
         return "baseline" if state.with_levers else "first plan"
     if proposal.changes:
         return settings(proposal.changes)
     if proposal.kind == "continue" and node.parent is not None:
         return f"goes on from node {node.parent.id}"
+    if proposal.kind == "repeat":
+        return "the first plan once more"
     return proposal.hypothesis or "no change named"
 
 

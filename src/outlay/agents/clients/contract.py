@@ -31,7 +31,7 @@ class Usage(NamedTuple):
         cache_write: Input tokens that were written to a cache.
         output: Output tokens, reasoning included.
         reasoning: Output tokens that were reasoning.
-        requests: Responses counted.
+        requests: Responses counted; 0 where the source does not tell.
         usd: Money, where the client told it; `None` where it did not.
         source: Who counted.
         complete: Whether nothing is missing.
@@ -60,6 +60,19 @@ class Usage(NamedTuple):
             usd=sum(money) if money else None,
             source=self.source or other.source,
             complete=self.complete and other.complete,
+        )
+
+    def minus(self, earlier: Usage) -> Usage:
+        """Return what was used since an earlier count of the same kind; never below 0."""
+        usd = None if self.usd is None else max(self.usd - (earlier.usd or 0.0), 0.0)
+        return self._replace(
+            input=max(self.input - earlier.input, 0),
+            cached=max(self.cached - earlier.cached, 0),
+            cache_write=max(self.cache_write - earlier.cache_write, 0),
+            output=max(self.output - earlier.output, 0),
+            reasoning=max(self.reasoning - earlier.reasoning, 0),
+            requests=max(self.requests - earlier.requests, 0),
+            usd=usd,
         )
 
 
@@ -93,11 +106,19 @@ class Request(NamedTuple):
 
 
 class Invocation(NamedTuple):
-    """A command line, what it needs in its environment, and files in its home (path to text)."""
+    """A command line and what it needs.
+
+    Attributes:
+        command: Program and arguments.
+        environment: Variables of its own.
+        files: Path in its home to text.
+        stdin: What it reads on its standard input, which is never left open.
+    """
 
     command: tuple[str, ...]
     environment: dict[str, str] = _NONE
     files: dict[str, str] = _NONE
+    stdin: str = ""
 
 
 class Happened(NamedTuple):
@@ -136,6 +157,9 @@ class Reader(Protocol):
     or without end are kept out of the way.
     """
 
+    hopeless: bool
+    """Whether the client goes on without end, and should be ended."""
+
     def line(self, text: str) -> list[Happened]:
         """Return what this line tells."""
 
@@ -157,8 +181,19 @@ class Client(Protocol):
     def invoke(self, request: Request) -> Invocation:
         """Return the command line; raises `ValueError` for what this client cannot do."""
 
-    def reader(self) -> Reader:
-        """Return a reader for one run."""
+    def reader(self, before: Usage = Usage()) -> Reader:  # noqa: B008 - never changed
+        """Return a reader for one run.
 
-    def recover(self, home: str) -> Usage:
-        """Return what its session files say it used, after it was ended before it told."""
+        Args:
+            before: What `recover` said before the client went on with a session, since some
+                clients tell the sum of the whole session.
+        """
+
+    def recover(self, home: str, session: str = "") -> Usage:
+        """Return what its session files say was used, for a client that was ended early.
+
+        Args:
+            home: Home folder that it ran with.
+            session: Only this session, for a home that others use too; empty for all. What was
+                used before the session was resumed is in it.
+        """

@@ -1,0 +1,160 @@
+"""What can be known of an agent before a run: program, version, key, and one call of its model."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from outlay.agents.clients import programs
+from outlay.agents.clients.lines import part, record, shown, why, word
+from outlay.agents.clients.registry import by_name
+from outlay.doctor import Check
+
+if TYPE_CHECKING:
+    from http.client import HTTPMessage
+    from typing import IO
+
+_SECONDS = 60
+_HI = [{"role": "user", "content": "Say ok."}]
+
+
+class _Protocol(NamedTuple):
+    """How a client asks its model, and where if nothing else is said; `limit` is in the fields."""
+
+    path: str
+    fields: dict[str, Any]
+    url: str = ""
+
+
+_PROTOCOLS = {
+    # 16 is the least that OpenAI takes.
+    "codex": _Protocol(
+        "/v1/responses", {"input": "Say ok.", "max_output_tokens": 16}, "https://api.openai.com"
+    ),
+    "claude": _Protocol(
+        "/v1/messages", {"messages": _HI, "max_tokens": 1}, "https://api.anthropic.com"
+    ),
+    "opencode": _Protocol("/v1/chat/completions", {"messages": _HI, "max_tokens": 1}),
+}
+_SAID = {
+    "key": "the key was refused",
+    "provider": "the server cannot be used now",
+    "agent": "the request was refused",
+}
+
+
+def examine_agent(
+    name: str, *, model: str = "", url: str = "", key: str = "", command: tuple[str, ...] = ()
+) -> list[Check]:
+    """Return what was found of an agent; its model is called once, for one token or a few.
+
+    Args:
+        name: Client, as in `--agent NAME`.
+        model: Model that is called; none is if this is empty.
+        url: Address of its provider; empty for the usual one of the client.
+        key: Name of the environment variable that holds the key; empty where the client uses an
+            account of its own, which is not called.
+        command: Program and arguments that replace the client's own.
+    """
+    checks = [examine_program(name, command)]
+    if key:
+        checks.append(examine_key(key))
+    if (key or url) and name in _PROTOCOLS:
+        checks.append(examine_call(name, model, url, os.environ.get(key, "") if key else ""))
+    return checks
+
+
+def examine_program(name: str, command: tuple[str, ...] = ()) -> Check:
+    """Return whether the client's program is there, and new enough where that is known."""
+    try:
+        by_name(name)
+        start = command or (_own(name),)
+    except ValueError as error:
+        return Check(name="agent", ok=False, found=str(error))
+    if shutil.which(start[0]) is None:
+        return Check(name="agent", ok=False, found=f"command {start[0]!r} is not there")
+    if name not in programs.KNOWN:
+        return Check(name="agent", ok=True, found=f"{name}: {start[0]}")
+    version, oldest = programs.version(start), programs.KNOWN[name].oldest
+    least = ".".join(map(str, oldest))
+    if programs.numbers(version) < oldest:
+        found = f"{start[0]} is {version or 'of unknown version'}; at least {least} is needed"
+        return Check(name="agent", ok=False, found=found)
+    return Check(name="agent", ok=True, found=f"{name} {version}: {start[0]}")
+
+
+def _own(name: str) -> str:
+    """Return the client's own program; raises `ValueError` if it has none, or none is there."""
+    if name not in programs.KNOWN:
+        raise ValueError(f"{name}: found no command line, allowed: one, as in {name}:my-agent")
+    return programs.find(name)
+
+
+def examine_key(key: str) -> Check:
+    """Return whether the environment variable holds something; what it holds is never shown."""
+    there = bool(os.environ.get(key, "").strip())
+    return Check(name="key", ok=there, found=f"{key} is {'set' if there else 'not set'}")
+
+
+def examine_call(name: str, model: str, url: str, secret: str) -> Check:
+    """Return whether the model answers one short request in the client's protocol."""
+    protocol = _PROTOCOLS[name]
+    base = (url or protocol.url).rstrip("/").removesuffix("/v1")
+    if not model or not base:
+        missing = "model" if not model else "address"
+        ok = name != "opencode"  # which needs both
+        return Check(name="call", ok=ok, found=f"not tried: no {missing} is named")
+    begun = time.monotonic()
+    try:
+        answer = _post(base + protocol.path, {"model": model, **protocol.fields}, secret)
+    except urllib.error.HTTPError as error:
+        said = _message(error.read(10_000).decode("utf-8", "replace"))
+        found = f"{_SAID[why('', error.code)]} ({error.code}): {said}"
+    except (OSError, ValueError) as error:
+        found = f"{base}: {error}"
+    else:
+        if record(answer) is not None:
+            found = f"{model} at {base} answered in {time.monotonic() - begun:.1f} s"
+            return Check(name="call", ok=True, found=found)
+        found = f"{base}: answered with something else than JSON: {answer[:60]!r}"
+    return Check(name="call", ok=False, found=shown(_without(found, secret)))
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """A key goes to the address that was named and to no other."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: HTTPMessage,
+        newurl: str,
+    ) -> None:
+        """Follow no redirection."""
+
+
+def _post(url: str, fields: dict[str, Any], secret: str) -> str:
+    headers = {"content-type": "application/json", "anthropic-version": "2023-06-01"}
+    if secret:
+        headers |= {"authorization": f"Bearer {secret}", "x-api-key": secret}
+    if not url.startswith(("http://", "https://")):
+        raise ValueError("found no http:// or https:// address")
+    request = urllib.request.Request(url, json.dumps(fields).encode(), headers)  # noqa: S310
+    with urllib.request.build_opener(_Stay).open(request, timeout=_SECONDS) as answer:
+        text: bytes = answer.read(1_000_000)
+    return text.decode("utf-8", "replace")
+
+
+def _message(body: str) -> str:
+    return word(part(record(body) or {}, "error"), "message") or body
+
+
+def _without(text: str, secret: str) -> str:
+    return text.replace(secret, "***") if secret else text

@@ -1,0 +1,272 @@
+"""A client of a model at work in a workspace: metered, watched and read. Standard library only."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from contextlib import ExitStack
+from typing import IO, TYPE_CHECKING, Any
+
+from outlay.agents.clients.contract import Ending, Request, Usage
+from outlay.agents.clients.registry import by_name
+from outlay.execution.folder import USAGE, agent_usage, write_metered
+from outlay.execution.job import AgentTold
+from outlay.tokens import Prices, cost
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from outlay.agents.clients.contract import Happened, Invocation
+    from outlay.execution.job import AgentWork
+    from outlay.execution.metering.proxy import Proxy
+    from outlay.execution.runner import Runner
+    from outlay.execution.workspace import Workspace
+
+LOG = "agent.jsonl"
+"""File in the job's folder with what the client told, one JSON object a line."""
+
+EXCHANGES = "exchanges.jsonl.gz"
+"""File in the job's folder with every exchange with the provider."""
+
+_SOCKET, _PORT = "model.sock", 8971
+"""Where a client without a network reaches our proxy: outside, and on its own loopback."""
+
+_MOST_LINE, _MOST_LOG = 1 << 20, 5 << 20
+
+_GRACE = 2.0
+"""Seconds that a client has to end by itself once nothing more can come of its requests."""
+
+_BYTES_A_TOKEN = 4
+"""For the estimate of what a client used that tells nothing."""
+
+_FAULTS = {
+    "budget": "the limit of the attempt was reached",
+    "key": "the provider refuses the key",
+    "provider": "the provider is overloaded or out of reach",
+}
+
+
+class Session:
+    """One client at work in one workspace.
+
+    `usage` is known whatever comes of it, also where a limit of the job ended it.
+    """
+
+    def __init__(self, task: AgentWork, runner: Runner, space: Workspace) -> None:
+        self._task = task
+        self._runner = runner
+        self._space = space
+        self._client = by_name(task.client)
+        self._reader = self._client.reader()
+        self._home = runner.exchange / "home"
+        self._apart = runner.kind == "bwrap" and not runner.network
+        self._proxy: Proxy | None = None
+        self._secret = secrets.token_hex(16)
+        self._printed = 0
+        self._hopeless_since: float | None = None
+        self._answer = ""
+        self.usage = Usage()
+
+    def work(self) -> Ending:
+        """Let it work to its end and return how it ended; raises `Fault` as any command does."""
+        self._home.mkdir(exist_ok=True)
+        with ExitStack() as stack, open(self._runner.folder / LOG, "ab", 0) as log:
+            self._proxy = self._open_proxy(stack)
+            invocation = self._invocation()
+            lines = Lines(self._reader.line, log)
+            watch = self._runner.watch
+            watch.give_up = self._hopeless
+            try:
+                ended = self._runner.run(
+                    "agent",
+                    self._bridged(invocation.command),
+                    self._space,
+                    self._environment(invocation),
+                    network=not self._task.url,
+                    stdin=self._stdin(invocation),
+                    tap=lines.feed,
+                )
+                lines.end()
+                ending = self._judged(self._reader.ending(ended.code, ended.err.last_line()))
+                self._answer = ending.answer
+            finally:
+                watch.give_up = _never
+                self._printed = lines.total
+                self.usage = self._counted()
+        return ending
+
+    def told(self) -> AgentTold:
+        """Return what is known of the work beside tokens and money."""
+        usage = self.usage
+        return AgentTold(
+            client=self._task.client,
+            version=self._task.version,
+            requests=usage.requests,
+            reasoning=usage.reasoning,
+            cache_write=usage.cache_write,
+            source=usage.source,
+            complete=usage.complete,
+            answer=self._answer,
+        )
+
+    def used(self) -> dict[str, Any]:
+        """Return tokens and money as fields of `Result`."""
+        return charged(self.usage, self._task.prices)
+
+    def _open_proxy(self, stack: ExitStack) -> Proxy | None:
+        """Start metering, where the task says which provider the client's requests are for."""
+        task = self._task
+        if not task.url:
+            return None
+        from outlay.execution.metering.provider import Upstream
+        from outlay.execution.metering.proxy import Proxy
+
+        proxy = Proxy(
+            Upstream(task.url, os.environ.get(task.key, "") if task.key else ""),
+            secret=self._secret,
+            tokens=task.tokens,
+            usd=task.usd,
+            prices=Prices(*task.prices) if task.prices else None,
+            patience=task.patience,
+            record=self._runner.folder / EXCHANGES,
+            socket=self._runner.exchange / _SOCKET if self._apart else None,
+            told=lambda usage: write_metered(self._runner.folder, charged(usage, task.prices)),
+        )
+        return stack.enter_context(proxy)
+
+    def _invocation(self) -> Invocation:
+        task, proxy = self._task, self._proxy
+        invocation = self._client.invoke(
+            Request(
+                prompt=task.text,
+                folder=self._space.job.container or str(self._space.root),
+                home=str(self._home),
+                command=task.command,
+                model=task.model,
+                url=f"http://127.0.0.1:{proxy.port or _PORT}" if proxy is not None else "",
+                key=self._secret if proxy is not None else "",
+                confined=self._runner.kind == "bwrap",
+                schema=task.schema,
+            )
+        )
+        for name, text in invocation.files.items():
+            place = self._home / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8")
+        return invocation
+
+    def _stdin(self, invocation: Invocation) -> str:
+        """Return the file that it reads as its standard input."""
+        if not invocation.stdin:
+            return os.devnull
+        place = self._runner.exchange / "stdin"
+        place.write_text(invocation.stdin, encoding="utf-8")
+        return str(place)
+
+    def _bridged(self, command: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the command behind a bridge to the proxy, where its network is its own."""
+        if self._proxy is None or not self._apart:
+            return command
+        from outlay.execution.metering.bridge import bridged
+
+        return bridged(command, _PORT, str(self._runner.exchange / _SOCKET))
+
+    def _environment(self, invocation: Invocation) -> dict[str, str]:
+        return {**invocation.environment, "OUTLAY_USAGE": str(self._runner.exchange / USAGE)}
+
+    def _hopeless(self) -> bool:
+        """Return whether nothing more can come of its requests and it had time to end itself."""
+        fault = self._proxy.fault if self._proxy is not None else ""
+        if not fault and not self._reader.hopeless:
+            return False
+        now = time.monotonic()
+        if self._hopeless_since is None:
+            self._hopeless_since = now
+        return now - self._hopeless_since >= _GRACE
+
+    def _judged(self, ending: Ending) -> Ending:
+        """Return how it ended; our own proxy knows better than the client's words."""
+        if self._proxy is None or not self._proxy.fault:
+            return ending
+        fault = self._proxy.fault
+        return ending._replace(ok=False, reason=fault, detail=_FAULTS[fault])
+
+    def _counted(self) -> Usage:
+        """Return what it used, from whoever knows best."""
+        if self._proxy is not None:
+            self._runner.watch.waited += self._proxy.waited
+            return self._proxy.usage
+        told = agent_usage(self._runner.folder)
+        if told:
+            return Usage(
+                input=told.get("tokens_in", 0) + told.get("tokens_cached", 0),
+                cached=told.get("tokens_cached", 0),
+                output=told.get("tokens_out", 0),
+                usd=told.get("usd"),
+                source="told",
+            )
+        for found in (self._reader.ending(-1, "").usage, self._client.recover(str(self._home))):
+            if found.input or found.output:
+                return found
+        return Usage(
+            input=len(self._task.text.encode()) // _BYTES_A_TOKEN,
+            output=self._printed // _BYTES_A_TOKEN,
+            source="estimate",
+            complete=False,
+        )
+
+
+class Lines:
+    """Cuts a stream into lines, has each one read, and keeps what it told in a log.
+
+    Args:
+        read: Returns what a line tells.
+        log: Unbuffered; takes one JSON object for each thing told, up to 5 MB.
+    """
+
+    def __init__(self, read: Callable[[str], list[Happened]], log: IO[bytes]) -> None:
+        self._read = read
+        self._log = log
+        self._logged = 0
+        self._rest = bytearray()
+        self.total = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take the next piece; the part of a line beyond 1 MB is left out."""
+        self.total += len(data)
+        *whole, rest = data.split(b"\n")
+        for line in whole:
+            self._rest += line[: _MOST_LINE - len(self._rest)]
+            self.end()
+        self._rest += rest[: max(_MOST_LINE - len(self._rest), 0)]
+
+    def end(self) -> None:
+        """Take what is there for a whole line."""
+        line, self._rest = bytes(self._rest), bytearray()
+        if not line.strip():
+            return
+        for happened in self._read(line.decode("utf-8", "replace")):
+            entry = {"at": time.time(), "kind": happened.kind, "text": happened.text}
+            text = json.dumps(entry).encode() + b"\n"
+            if self._logged + len(text) <= _MOST_LOG:
+                self._logged += len(text)
+                self._log.write(text)
+
+
+def charged(usage: Usage, prices: tuple[float, ...] | None) -> dict[str, Any]:
+    """Return tokens and money as fields of `Result`; by the prices where no money was told."""
+    usd = usage.usd
+    if usd is None:
+        usd = cost(usage, Prices(*prices)) if prices is not None else 0.0
+    return {
+        "tokens_in": usage.input - usage.cached,
+        "tokens_cached": usage.cached,
+        "tokens_out": usage.output,
+        "usd": usd,
+    }
+
+
+def _never() -> bool:
+    return False

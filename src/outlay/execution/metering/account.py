@@ -1,0 +1,124 @@
+"""What an attempt's agent used so far, its limit, and why its latest request failed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal
+
+from outlay.agents.clients.contract import Usage
+from outlay.tokens import cost, weighed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from outlay.tokens import Prices
+
+Fault = Literal["", "key", "provider", "budget"]
+
+
+class Account:
+    """Shared by all requests of an attempt; every method may be called from any thread.
+
+    Args:
+        tokens: Limit in tokens as `outlay.tokens.weighed` counts them, or `None`.
+        usd: Limit in US dollars, or `None`.
+        prices: Needed for a limit in dollars; without them `usage.usd` stays `None`.
+        told: Called with the usage so far after each response, one call at a time.
+    """
+
+    def __init__(
+        self,
+        tokens: float | None,
+        usd: float | None,
+        prices: Prices | None,
+        told: Callable[[Usage], None],
+    ) -> None:
+        if usd is not None and prices is None:
+            raise ValueError("a limit in dollars needs prices")
+        self._lock = threading.RLock()
+        self._tokens = tokens
+        self._usd = usd
+        self._prices = prices
+        self._told = told
+        self._usage = Usage(source="proxy", usd=None if prices is None else 0.0)
+        self._fault: Fault = ""
+        self._refused = False
+        self._busy = 0
+        self._backing_off = 0
+        self._waited = 0.0
+        self._since = 0.0
+
+    @property
+    def usage(self) -> Usage:
+        """What was used."""
+        with self._lock:
+            return self._usage
+
+    @property
+    def fault(self) -> Fault:
+        """Why the latest request failed, empty if it did not; a refusal for the limit stays."""
+        with self._lock:
+            return "budget" if self._refused else self._fault
+
+    @property
+    def waited(self) -> float:
+        """Seconds in which every request in flight was backing off."""
+        with self._lock:
+            return self._waited + (time.monotonic() - self._since if self._is_idle() else 0.0)
+
+    def add(self, usage: Usage) -> None:
+        """Count one response."""
+        with self._lock:
+            if self._prices is not None:
+                usage = usage._replace(usd=cost(usage, self._prices))
+            self._usage = self._usage.plus(usage)
+            self._told(self._usage)
+
+    def is_spent(self) -> bool:
+        """Return whether a limit is reached, and note that a request was refused for it."""
+        with self._lock:
+            used = self._usage
+            counted = weighed(used.input - used.cached, used.cached, used.output)
+            spent = self._tokens is not None and counted >= self._tokens
+            spent |= self._usd is not None and (used.usd or 0.0) >= self._usd
+            self._refused |= spent
+            return spent
+
+    def ended(self, fault: Fault) -> None:
+        """Note how a request ended."""
+        with self._lock:
+            self._fault = fault
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Hold while a request is in flight."""
+        with self._moving(busy=1):
+            yield
+
+    @contextmanager
+    def backing_off(self) -> Iterator[None]:
+        """Hold while a request in flight waits before it is sent again."""
+        with self._moving(busy=0, backing_off=1):
+            yield
+
+    @contextmanager
+    def _moving(self, *, busy: int, backing_off: int = 0) -> Iterator[None]:
+        self._move(busy, backing_off)
+        try:
+            yield
+        finally:
+            self._move(-busy, -backing_off)
+
+    def _move(self, busy: int, backing_off: int) -> None:
+        with self._lock:
+            now = time.monotonic()
+            if self._is_idle():
+                self._waited += now - self._since
+            self._busy += busy
+            self._backing_off += backing_off
+            self._since = now
+
+    def _is_idle(self) -> bool:
+        return self._backing_off > 0 and self._backing_off == self._busy

@@ -1,0 +1,89 @@
+"""From a reflection's launch to what a model is asked, and from its answer to plans."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from outlay import events
+from outlay.agents.reflections.answers import parse
+from outlay.agents.reflections.asking import ask_for
+from outlay.agents.reflections.question import Told, question
+from outlay.agents.reflections.shape import schema
+from outlay.execution.folder import head_and_tail
+from outlay.report.programs import patch_between
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from outlay.agents.reflections.asking import Ask
+    from outlay.allocation.tree import Node
+    from outlay.events import ReflectionLaunched
+    from outlay.state import State
+
+_MOST_LOG = 200_000
+"""Bytes of an attempt's output that are looked at."""
+
+
+class Asked(NamedTuple):
+    """The prompt of a reflection, and the JSON schema of its answer."""
+
+    text: str
+    schema: str
+
+
+class Came(NamedTuple):
+    """What an answer brought: plans, and those that are sent back."""
+
+    children: tuple[events.Child, ...] = ()
+    rejected: tuple[events.Rejected, ...] = ()
+
+
+def request(state: State, launch: ReflectionLaunched, folder: Path) -> Asked:
+    """Return what the model is asked.
+
+    Args:
+        state: The state that the launch was applied to.
+        launch: What was launched.
+        folder: The run's folder, with the outputs of attempts.
+    """
+    node, ask = _node(state, launch), _ask(state, launch)
+    told = Told(
+        log=_log(state, node, folder), patch=_patch(state, node, folder), problems=launch.problems
+    )
+    return Asked(question(state, node, ask, told), schema(ask))
+
+
+def received(state: State, launch: ReflectionLaunched, answer: str) -> Came:
+    """Return the plans of an answer, numbered on from the tree's."""
+    parsed = parse(answer, _ask(state, launch))
+    return Came(
+        children=parsed.children,
+        rejected=tuple(events.Rejected(reason=problem) for problem in parsed.problems),
+    )
+
+
+def _node(state: State, launch: ReflectionLaunched) -> Node:
+    return state.tree.nodes[max(launch.node, 0)]
+
+
+def _ask(state: State, launch: ReflectionLaunched) -> Ask:
+    ask = ask_for(state, _node(state, launch), launch.asked)
+    return ask._replace(plan="", first=0) if launch.node == events.ROOT_DRAFT else ask
+
+
+def _log(state: State, node: Node, folder: Path) -> str:
+    """Return what the node's attempt printed, both streams."""
+    if not node.attempt:
+        return ""
+    tries = folder.glob(f"jobs/a{node.attempt}.*")
+    latest = max(tries, key=lambda place: int(place.suffix[1:]), default=None)
+    if latest is None:
+        return ""
+    return "\n".join(head_and_tail(latest / name, _MOST_LOG) for name in ("out.txt", "err.txt"))
+
+
+def _patch(state: State, node: Node, folder: Path) -> str:
+    start = state.started.files if state.started is not None else ""
+    before = state.files.get(node.parent.id, start) if node.parent is not None else start
+    after = state.files.get(node.id, before)
+    return patch_between(before, after, folder / "objects") if before != after else ""
