@@ -39,6 +39,7 @@ tasks = st.builds(
     confirmation=st.sampled_from(["sequential", "band", "none"]),
     limits=limits,
     model=st.booleans(),
+    hypotheses=st.booleans(),
 )
 
 
@@ -54,7 +55,18 @@ def test_whatever_happens_the_log_adds_up(task, workers, seed, accidents) -> Non
     assert_nothing_lost(entries)
     assert_charged_once(entries, state)
     assert_limits_held(entries, task, workers)
+    assert_designs_held(state)
     assert verify(entries, reflector_of(task)) == []
+
+
+def assert_designs_held(state) -> None:
+    """What designs took is what is gone of their budget, and none passed that did not fit."""
+    if state.beliefs is None:
+        return
+    first, now = (at.limits[0].budget for at in (state.beliefs.first, state.beliefs.now))
+    taken = sum(one.cost for one in state.beliefs.experiments.values())
+    assert taken == pytest.approx(first - now)
+    assert sum(state.beliefs.now.prior) == pytest.approx(1)
 
 
 def assert_nothing_lost(entries) -> None:

@@ -114,7 +114,7 @@ def reflect(folder: Path, url: str, number: int) -> Call:
         ended=ended.ok,
         children=len(found.children),
         refused=refused,
-        repeated=len(found.problems) - len(refused),
+        repeated=len(found.rejected) - len(refused),
         tokens=ended.usage.output,
     )
 
@@ -126,7 +126,7 @@ def refusals(answer: str, ask: Ask) -> tuple[str, ...]:
     except (ValueError, KeyError, TypeError) as error:
         return (str(error),)
     alone = [{"children": [child]} if ask.plan else child for child in children]
-    return tuple(p for whole in alone for p in parse(json.dumps(whole), ask).problems)
+    return tuple(p.reason for whole in alone for p in parse(json.dumps(whole), ask).rejected)
 
 
 def test_a_small_models_answers_are_valid_and_their_edits_apply(

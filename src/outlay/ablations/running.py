@@ -82,6 +82,7 @@ def ablation_of(task: Task, limits: Budget) -> Task:
         budget=budget,
         seeds=replace(task.seeds, final=()),
         search=Search(policy=STAR, prune_below=0.0),
+        hypotheses={},
         coordination=replace(
             task.coordination,
             confirmation="none",
