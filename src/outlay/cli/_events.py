@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from outlay import events
 from outlay.allocation.policies import STAR
 from outlay.doctor import expected_cost
+from outlay.report.belief_cards import learned
 from outlay.report.words import (
     change,
     cut,
@@ -126,7 +127,8 @@ def _measured(event: events.MeasurementSettled, state: State) -> str:
 def _attempted(event: events.AttemptSettled, state: State) -> str:
     node = state.tree.nodes[state.nodes[event.attempt]]
     if event.outcome == "scored":
-        return f"attempt {event.attempt}: {state.task.metric.name} {number(node.score)}"
+        score = f"{state.task.metric.name} {number(node.score)}"
+        return f"attempt {event.attempt}: {score}{learned(state, node.id)}"
     return f"attempt {event.attempt}: {_why(event)}"
 
 

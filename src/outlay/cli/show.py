@@ -8,10 +8,11 @@ import click
 import msgspec
 
 from outlay import events
+from outlay.believed import believed
 from outlay.cli._reading import answer, common_options, read_run
 from outlay.errors import InputError
 from outlay.planfiles import plan_text
-from outlay.report import log_tail
+from outlay.report import belief_cards, log_tail
 from outlay.report.attempt_cards import command_lines
 from outlay.report.outline import telling
 from outlay.report.programs import node_of
@@ -122,6 +123,10 @@ def run_view(found: Found) -> RunView:
     return RunView(summary=summary, finding=finding(state), tree=tree)
 
 
+def _beliefs(state: State) -> list[str]:
+    return [] if state.beliefs is None else ["", *belief_cards.lines(believed(state.beliefs))]
+
+
 def _run_text(found: Found) -> str:
     state = found.state
     keep = telling(state)
@@ -132,6 +137,7 @@ def _run_text(found: Found) -> str:
         "",
         finding(state),
         *(f"evaluator: {problem}" for problem in state.problems),
+        *_beliefs(state),
         "",
         text_tree(list(tree_lines(state, keep))),
         "",

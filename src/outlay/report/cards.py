@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from outlay.allocation.policies import STAR
-from outlay.report import attempt_cards, evidence_cards, tree_cards
+from outlay.report import attempt_cards, belief_cards, evidence_cards, tree_cards
 from outlay.report.blocks import Card, Code, Table, Text
 from outlay.report.glossary import WORDS
 from outlay.report.words import duration, finding, interval, limit, number
@@ -22,8 +22,13 @@ if TYPE_CHECKING:
 
 
 def cards(view: View) -> list[Card]:
-    """Return all cards of a run in the order of reading; an ablation compares no champions."""
-    left_out = OF_A_SEARCH if _is_ablation(view) else ()
+    """Return all cards of a run in the order of reading.
+
+    An ablation compares no champions, and most tasks name no hypotheses.
+    """
+    left_out = (OF_A_SEARCH if _is_ablation(view) else ()) + (
+        ("Hypotheses",) if view.state.beliefs is None else ()
+    )
     return [
         _card(title, analysis, view)
         for title, analysis in ANALYSES.items()
@@ -165,6 +170,7 @@ ANALYSES: dict[str, Analysis] = {
     "Which levers helped": evidence_cards.levers,
     "Judgements": evidence_cards.judgements,
     "Dead ends": evidence_cards.dead_ends,
+    "Hypotheses": belief_cards.hypotheses,
     "Budget": budget,
     "Interrupted tries": attempt_cards.broken,
     "Attempts": attempt_cards.attempts,
