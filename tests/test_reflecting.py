@@ -91,6 +91,7 @@ def test_what_does_not_apply_is_sent_back_once_and_the_rest_is_used() -> None:
         (0, 1, 1),
     ]
     assert "no such line" in asked[2].problems[0]
+    assert [a.sent_back for a in asked[:3]] == ["", "", "r2"]
     assert [len(s.children) for s in settled[:3]] == [1, 2, 1]
     assert not state.tree.root.exhausted
     assert state.attempts == 4
@@ -115,7 +116,7 @@ def test_no_first_plan_ends_the_run() -> None:
     state, found = searched(Model("nonsense", "nonsense"))
     assert len(kind(found, events.ReflectionLaunched)) == 2
     assert state.ended is not None
-    assert state.ended.reason == "no first plan could be carried out"
+    assert state.ended.reason.startswith("no first plan could be carried out: the answer: JSON is")
     assert state.attempts == 0
 
 

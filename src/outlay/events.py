@@ -276,6 +276,7 @@ class ReflectionLaunched(Event, frozen=True):
         node: Node to reflect on; `ROOT_DRAFT` asks for the first plan.
         asked: How many children are asked for.
         problems: What was wrong with those that came last time and are asked for again.
+        sent_back: The reflection that they came from; empty without problems.
         reserve: Held until it is settled.
     """
 
@@ -284,6 +285,7 @@ class ReflectionLaunched(Event, frozen=True):
     node: int
     asked: int
     problems: tuple[str, ...] = ()
+    sent_back: str = ""
     reserve: Charge = NOTHING
 
 

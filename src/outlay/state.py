@@ -89,6 +89,7 @@ class State:
         defaults_differ: Whether the levers' defaults change the program, which ends the run.
         problems: What the baseline's checks found, and designs whose outcome could not be
             read, one line each.
+        complaint: What was wrong with the last reflection; empty if it brought what was asked for.
         reward: From metric to reward, once the baseline is known.
         stopping: Whether the user asked to start nothing new.
         ended: How the run ended, `None` while it is open.
@@ -107,6 +108,7 @@ class State:
         self.decisions = 0
         self.drafts = 0
         self.ask_again: list[events.ReflectionLaunched] = []
+        self.complaint = ""
         self.nodes: list[int] = [0]
         self.files: dict[int, str] = {}
         self.judgements: list[Judgement] = []
@@ -415,11 +417,13 @@ class State:
             self.beliefs.propose(event.children, event.rejected)
         lacking = launch.asked - len(event.children)
         problems = tuple(rejected.reason for rejected in event.rejected)
-        if event.outcome == "failed":
+        if event.outcome != "scored":
             problems = (event.detail or event.reason,)
-        again = bool(lacking and problems and not launch.problems)
+        self.complaint = problems[0] if lacking and problems else ""
+        again = bool(self.complaint and not launch.problems and event.outcome != "lost")
         if again:
-            self.ask_again.append(structs.replace(launch, asked=lacking, problems=problems))
+            ask = structs.replace(launch, asked=lacking, problems=problems, sent_back=event.work)
+            self.ask_again.append(ask)
         if launch.node == events.ROOT_DRAFT:
             for child in event.children:
                 self.tree.draft_root(child)

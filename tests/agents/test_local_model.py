@@ -105,7 +105,7 @@ def place(number: int) -> tuple[State, Node]:
 def reflect(folder: Path, url: str, number: int) -> Call:
     state, node = place(number)
     ask = ask_for(state, node, 1 + number % 3)
-    prompt = question(state, node, ask, Told(log=LOG + FAULTS[number % 3]), PROMPT)
+    prompt = question(state, node, ask, Told(log=LOG[:600] + FAULTS[number % 3]), PROMPT)
     form = schema(ask, TERSE)
     ended = ask_model(folder, url, prompt=prompt, form=form, model="local", timeout=600)
     found = parse(ended.answer, ask)

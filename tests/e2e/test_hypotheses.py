@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from outlay import events
+from outlay.designs.costs import Design
+from outlay.designs.posteriors import posterior
+from outlay.designs.statefile import parse_state
 from outlay.replay import verify
 from outlay.state import State
-from tests.e2e.conftest import Command, digest_of, log_of
+from tests.e2e.conftest import log_of
 from tests.e2e.scripted import researcher
 from tests.model_server import ModelServer
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.e2e.conftest import Command
 
 SCORE = """\
 import json, random, sys
@@ -99,9 +105,65 @@ def search(task: Path, outlay: Command, designs: list[dict[str, Any]], *options:
         return outlay("search", task, "--agent", agent, *options)
 
 
-def test_a_design_is_bounced_and_another_one_moves_the_beliefs(
+def test_designs_are_sent_back_before_an_attempt_is_spent_and_the_other_one_is_learnt_from(
     task: Path, outlay: Command
 ) -> None:
     done = search(task, outlay, [GOOD, DEAR, BLANK], "--json")
     assert done.returncode == 0, done.stderr
-    print(done.stdout, done.stderr)
+    found = json.loads(done.stdout)
+    assert (found["status"], found["attempts"], found["problems"]) == ("budget", 3, [])
+    check_beliefs(found["beliefs"])
+    check_log(task)
+    check_words(task, outlay, done.stderr)
+
+
+def check_beliefs(found: dict[str, Any]) -> None:
+    assert (found["unit"], found["budget"], found["left"]) == ("GPU hours", 12.0, 7.0)
+    state = parse_state(tomllib.loads(STATE))
+    expected = posterior(state, Design((0, 1), 4), [1.0, 0.0])
+    now = [one["posterior"] for one in found["hypotheses"]]
+    assert now == pytest.approx(list(expected), abs=1e-12)
+    assert now[0] > 0.9
+    (done,) = found["experiments"]
+    assert (done["node"], done["cost"], done["outcome"]) == (1, 5.0, {"ema": 1.0, "dropout": 0.0})
+    dear, blank = found["sent_back"]
+    assert (dear["saved"], blank["saved"], found["saved"]) == (8.0, 4.0, 12.0)
+    assert "unaffordable: it costs 8 of 7 GPU hours" in dear["reason"]
+    assert "uninformative: it would tell 0 nats for 4 GPU hours" in blank["reason"]
+
+
+def check_log(task: Path) -> None:
+    """The log gives the same decisions and beliefs again, and no attempt was on a bad design."""
+    log = log_of(task)
+    assert verify(log) == []
+    settled = [e.event for e in log if isinstance(e.event, events.ReflectionSettled)]
+    assert [[r.saved for r in event.rejected] for event in settled] == [[], [8.0], [4.0], []]
+    asked = [e.event for e in log if isinstance(e.event, events.ReflectionLaunched)]
+    assert [bool(event.problems) for event in asked] == [False, False, True, False]
+    again = State.of(log)
+    assert again.beliefs is not None
+    carried_out = {again.nodes[attempt] for attempt in (1, 2, 3)}
+    assert {1} == carried_out & set(again.beliefs.experiments)
+
+
+def check_words(task: Path, outlay: Command, said: str) -> None:
+    """People see the beliefs as they go, in `show` and in the report."""
+    assert "1 new plan, 1 sent back, 8 GPU hours saved" in said
+    assert "its design: ema 1, dropout 0; most believed: averaging carries it, 0.9" in said
+    shown = outlay("show", task).stdout
+    assert "0.500 → 0.934  averaging carries it" in shown
+    assert "2 plans sent back before an attempt was spent: 12 GPU hours saved." in shown
+    page = (task / ".outlay/runs/switches/report.html").read_text()
+    assert "<h2>Hypotheses</h2>" in page
+    assert "Most believed: averaging carries it, 0.934 after 0.500 at the start." in page
+
+
+def test_an_outcome_off_the_grid_teaches_nothing_and_is_said(task: Path, outlay: Command) -> None:
+    (task / "score.py").write_text(SCORE.replace('"dropout": 0.0', '"dropout": 0.3'))
+    done = search(task, outlay, [GOOD], "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [one["posterior"] for one in found["beliefs"]["hypotheses"]] == [0.5, 0.5]
+    (problem,) = found["problems"]
+    assert problem.startswith("attempt 2: its design told nothing: ")
+    assert "0.3" in problem

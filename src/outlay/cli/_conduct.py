@@ -148,7 +148,8 @@ def exit_code(state: State) -> int:
     if state.ended.status == "budget" and not state.attempts:
         return 3
     scored = any(node.status == "scored" and node.attempt for node in state.tree.nodes)
-    return 4 if state.attempts and not scored else 0
+    tried = state.attempts or (state.drafting and state.ended.status == "exhausted")
+    return 4 if tried and not scored else 0
 
 
 def in_words(summary: Summary) -> str:

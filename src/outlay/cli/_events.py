@@ -45,7 +45,7 @@ def sentence(event: AnyEvent, state: State) -> str:
             new = many(len(children), "new plan")
             return f"node {node}: {new if children else 'nothing more to propose'}"
         case events.ReflectionSettled():
-            return _answered(event)
+            return _answered(event, state)
         case events.ScaleFixed():
             return _expected(state)
         case events.Judged() if state.task.search.policy != STAR:
@@ -87,14 +87,14 @@ def _asking(launch: events.ReflectionLaunched) -> str:
     return f"asking for {what}" + (", once more" if launch.problems else "")
 
 
-def _answered(event: events.ReflectionSettled) -> str:
+def _answered(event: events.ReflectionSettled, state: State) -> str:
     if event.outcome != "scored":
         return f"reflection {event.work}: {_why(event)}"
     back = f", {len(event.rejected)} sent back" if event.rejected else ""
     saved = sum(rejected.saved for rejected in event.rejected)
-    return f"{many(len(event.children), 'new plan')}{back}" + (
-        f", {number(saved)} saved" if saved else ""
-    )
+    if saved and state.beliefs is not None:
+        back += f", {number(saved)} {state.beliefs.first.limits[0].unit} saved"
+    return f"{many(len(event.children), 'new plan')}{back}"
 
 
 def _launched(event: Launch, state: State) -> str:

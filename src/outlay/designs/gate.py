@@ -68,13 +68,13 @@ def gate(
         return Verdict(False, "unaffordable", reason, price if isfinite(price) else 0.0)
     best = best_affordable(state, samples=samples)
     gain = information(state, design, samples=samples).value
-    top = information(state, best, samples=samples).value / cost(state, best)
-    if is_settled(state) or gain <= _SETTLED or gain / price < least_share * top:
+    top, price_of_best = information(state, best, samples=samples).value, cost(state, best)
+    if is_settled(state) or gain <= _SETTLED or gain / price < least_share * top / price_of_best:
         return Verdict(
             False,
             "uninformative",
-            f"it would tell {gain:.3g} nats, {gain / price:.2g} per {state.limits[0].unit}; "
-            f"{described(state, best)} has {top:.2g}",
+            f"it would tell {gain:.3g} nats for {price:g} {state.limits[0].unit}; "
+            f"{described(state, best)} tells {top:.3g} for {price_of_best:g}",
             price,
         )
     return Verdict(True, "passed")

@@ -163,7 +163,7 @@ def _sent_back(found: Believed) -> list[Block]:
 
 
 _HOW = (
-    "Beliefs follow from the outcomes by Bayes' rule, with what the task says that each hypothesis "
-    "predicts: they are right only as far as that is, and a hypothesis that is not named cannot "
-    "win. A design takes its cost when it passes the gate, whether or not it is tried."
+    "Beliefs follow from the outcomes by Bayes' rule and from what the task says that each "
+    "hypothesis predicts: they are right only as far as that is, and a hypothesis that is not "
+    "named cannot win. A design takes its cost when it passes the gate, tried or not."
 )

@@ -83,7 +83,8 @@ def question(
 
 def _texts(state: State, node: Node, ask: Ask, told: Told) -> dict[str, str]:
     """Return what has no fixed length, by name; empty texts are left out."""
-    sent_back = [*told.problems, "", "The answer was:", told.answer] if told.problems else []
+    was = ["", "The answer was:", told.answer] if told.answer else []
+    sent_back = [*told.problems, *was] if told.problems else []
     texts = {
         "plan": ask.plan,
         "history": history(state, node),
@@ -127,7 +128,8 @@ _TITLES = {
     "history": "# What was tried around it",
     "log": "# What the attempt printed",
     "patch": "# What the attempt changed",
-    "answer": "# What was wrong with your last answer\n\nAnswer again, with all of it mended.",
+    "answer": "# What was wrong with your last answer\n\nWhat had no fault is kept: answer only "
+    "with what is lacking, mended.",
 }
 
 

@@ -65,7 +65,7 @@ def schema(ask: Ask, bounds: Bounds = ROOMY) -> str:
 
 def _child(ask: Ask, bounds: Bounds) -> dict[str, Any]:
     edit = _object({"search": _search(ask.plan, bounds.line), "replace": _text(bounds.line)})
-    sentence = _text(bounds.sentence)
+    sentence = {**_text(bounds.sentence), "minLength": 1}
     fields: dict[str, Any] = {
         "hypothesis": sentence,
         "edits": {"type": "array", "items": edit, "minItems": 1, "maxItems": bounds.edits},
