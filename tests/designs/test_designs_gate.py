@@ -29,7 +29,7 @@ def test_the_best_design_passes(state):
 def test_what_costs_too_much_is_sent_back_with_an_alternative(state):
     verdict = gate(state, Design(tuple(range(6)), 12))
     assert verdict.kind == "unaffordable"
-    assert "it costs 8.8 of 8 units" in verdict.reason
+    assert "it costs 8.8 units, and 8 are left" in verdict.reason
     assert "fits" in verdict.reason
     assert verdict.saved == pytest.approx(8.8)
 
@@ -65,7 +65,7 @@ def test_nothing_passes_once_the_budget_is_spent(state):
     spent = replace(state, limits=(replace(state.limits[0], budget=1),))
     verdict = gate(spent, Design((0,), 5))
     assert verdict.kind == "unaffordable"
-    assert "it costs 3.35 of 1 units; no design is affordable" in verdict.reason
+    assert "it costs 3.35 units, and 1 are left; no design is affordable" in verdict.reason
     assert verdict.saved == pytest.approx(3.35)
 
 

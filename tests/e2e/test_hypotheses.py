@@ -128,7 +128,7 @@ def check_beliefs(found: dict[str, Any]) -> None:
     assert (done["node"], done["cost"], done["outcome"]) == (1, 5.0, {"ema": 1.0, "dropout": 0.0})
     dear, blank = found["sent_back"]
     assert (dear["saved"], blank["saved"], found["saved"]) == (8.0, 4.0, 12.0)
-    assert "unaffordable: it costs 8 of 7 GPU hours" in dear["reason"]
+    assert "unaffordable: it costs 8 GPU hours, and 7 are left" in dear["reason"]
     assert "uninformative: it would tell 0 nats for 4 GPU hours" in blank["reason"]
 
 

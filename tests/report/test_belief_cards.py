@@ -95,7 +95,9 @@ def test_nothing_learnt_is_said_plainly() -> None:
     state, entries = finished(5)
     text = markdown(gather(_with(state, made), entries, NOWHERE, "six"))
     assert "No experiment has told anything, so the beliefs are those of the task." in text
-    assert "0 designs passed the gate and took 0 of 20 GPU hours; 20 are left. None was" in text
+    assert (
+        "0 designs passed the gate and took 0 of 20 GPU hours; 20 are left.\n\nNo plan was" in text
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from outlay.cli._progress import Progress
 from outlay.doctor import refuse_baseline
 from outlay.planfiles import PlanFiles
 from outlay.report import write_report
-from outlay.report.belief_cards import favourite, spent
+from outlay.report.belief_cards import favourite, saved, taken
 from outlay.report.words import many
 from outlay.runs import run_folder
 from outlay.session import sitting
@@ -168,7 +168,7 @@ def in_words(summary: Summary) -> str:
         lines.append(f"gain      {_interval(summary.difference)}, paired, positive is better")
     if summary.beliefs is not None:
         lines.append(f"beliefs   {favourite(summary.beliefs)}")
-        lines.append(f"designs   {spent(summary.beliefs)}")
+        lines.append(f"designs   {taken(summary.beliefs)} {saved(summary.beliefs)}")
     if summary.untested:
         named = ", ".join(map(str, summary.untested))
         lines.append(f"untested  node {named}: may be better; a raised limit compares it first")

@@ -98,7 +98,7 @@ def _too_dear(state: ResearchState, price: float) -> str:
     if price <= limit.budget and len(state.limits) > 1:
         others = ", ".join(f"{x.budget:g} {x.unit}" for x in state.limits[1:])
         return f"it costs {price:g} {limit.unit}, and does not fit {others}"
-    return f"it costs {price:g} of {limit.budget:g} {limit.unit}"
+    return f"it costs {price:g} {limit.unit}, and {limit.budget:g} are left"
 
 
 def _what_fits(state: ResearchState, samples: int) -> str:

@@ -28,7 +28,8 @@ def hypotheses(view: View) -> list[Block]:
         return [Text(text="Not applicable: the task names no hypotheses.")]
     found = believed(beliefs)
     blocks: list[Block] = [Text(text=favourite(found), tone="lead"), _picture(found.hypotheses)]
-    blocks += [Text(text=spent(found)), *_experiments(found), *_sent_back(found)]
+    blocks += [Text(text=taken(found)), *_experiments(found)]
+    blocks += [Text(text=saved(found)), *_sent_back(found)]
     return [*blocks, Text(text=_HOW, tone="note")]
 
 
@@ -43,17 +44,21 @@ def favourite(found: Believed) -> str:
     )
 
 
-def spent(found: Believed) -> str:
-    """Return what designs took, and what the gate saved."""
-    taken = number(found.budget - found.left)
-    text = (
-        f"{many(len(found.experiments), 'design')} passed the gate and took {taken} of "
-        f"{number(found.budget)} {found.unit}; {number(found.left)} are left."
-    )
-    if not found.sent_back:
-        return f"{text} None was sent back."
+def taken(found: Believed) -> str:
+    """Return in a sentence what the designs that passed took."""
     return (
-        f"{text} {many(len(found.sent_back), 'plan')} sent back before an attempt was spent: "
+        f"{many(len(found.experiments), 'design')} passed the gate and took "
+        f"{number(found.budget - found.left)} of {number(found.budget)} {found.unit}; "
+        f"{number(found.left)} are left."
+    )
+
+
+def saved(found: Believed) -> str:
+    """Return in a sentence what the gate saved."""
+    if not found.sent_back:
+        return "No plan was sent back."
+    return (
+        f"{many(len(found.sent_back), 'plan')} sent back before an attempt was spent: "
         f"{number(found.saved)} {found.unit} saved."
     )
 
@@ -92,7 +97,7 @@ def lines(found: Believed) -> list[str]:
     return [
         "hypotheses, with the belief at the start and now:",
         *(f"  {text:<{width}}  {one.name}" for text, one in zip(texts, rows, strict=True)),
-        f"  {spent(found)}",
+        f"  {taken(found)} {saved(found)}",
     ]
 
 
@@ -115,7 +120,7 @@ def _picture(found: Sequence[Hypothesis]) -> Picture:
         instead=Table(head=("hypothesis", "prior", "now"), rows=table, numeric=frozenset({1, 2})),
         legend=(
             ("helped", "believed more than at the start"),
-            ("hurt", "believed less; the line runs from the prior to the present belief"),
+            ("hurt", "believed less than at the start"),
         ),
     )
 
@@ -163,7 +168,8 @@ def _sent_back(found: Believed) -> list[Block]:
 
 
 _HOW = (
-    "Beliefs follow from the outcomes by Bayes' rule and from what the task says that each "
-    "hypothesis predicts: they are right only as far as that is, and a hypothesis that is not "
-    "named cannot win. A design takes its cost when it passes the gate, tried or not."
+    "Each line runs from the belief at the start to the present one, the dot. Beliefs follow from "
+    "the outcomes by Bayes' rule and from what the task says that each hypothesis predicts: they "
+    "are right only as far as that is, and a hypothesis that is not named cannot win. A design "
+    "takes its cost when it passes the gate, tried or not."
 )

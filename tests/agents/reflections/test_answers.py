@@ -138,7 +138,7 @@ def test_the_first_plan_is_drafted_whole() -> None:
     ("arms", "seeds", "problem", "saved"),
     [
         ([6], 4, "its design is uninformative: it would tell 0 nats", 3.0),
-        ([0, 1, 2, 3], 12, "its design is unaffordable: it costs 7.6 of 6 units", 7.6),
+        ([0, 1, 2, 3], 12, "its design is unaffordable: it costs 7.6 units, and 6 are left", 7.6),
         ([99], 4, "allowed: arm 0, arm 1", 0.0),
         ([0], 99, "seeds: found 99", 0.0),
     ],
@@ -169,7 +169,7 @@ def test_the_plans_of_one_answer_share_the_budget_of_designs() -> None:
     first, second = ({"arms": [f"arm {arm}"], "seeds": 6} for arm in (0, 1))  # 3.7 each
     found = parse(answer(told(design=first), told(1, "Another line.", design=second)), ask)
     assert len(found.children) == 1
-    words = "child 2: its design is unaffordable: it costs 3.7 of 2.3"
+    words = "child 2: its design is unaffordable: it costs 3.7 units, and 2.3 are left"
     assert problems(found)[0].startswith(words)
 
 
