@@ -21,7 +21,7 @@ from outlay.surfaces.beliefs import Assumptions
 from outlay.surfaces.factors import read_factors
 from outlay.surfaces.measurements import Measurement, Noise, observations
 from outlay.surfaces.proposal import propose
-from outlay.surfaces.surface import Surface, why
+from outlay.surfaces.surface import Suggestion, Surface
 from outlay.task import Budget, Search
 
 if TYPE_CHECKING:
@@ -143,7 +143,8 @@ class SurfaceReflector:
             blocked=_cells(state, nodes),
             pending=_cells(state, [node for node in nodes if node.status in ("open", "running")]),
         )
-        return [(factors.config(proposal.cell), why(proposal)) for proposal in found]
+        told = [Suggestion.of(proposal, factors) for proposal in found]
+        return [(suggestion.config, suggestion.reason) for suggestion in told]
 
 
 def reasons(entries: Iterable[Entry]) -> dict[int, str]:
