@@ -640,15 +640,18 @@ STATE = Path(__file__).parents[1] / "examples" / "design" / "state.toml"
 ARMS = json.dumps(read_state(STATE).arms)
 
 
-def with_hypotheses(folder: Path, name: str = "state.toml", secondary: str = ARMS) -> Path:
-    """Write a task whose hypotheses are those of the example."""
+def with_hypotheses(
+    folder: Path, name: str = "state.toml", secondary: str = ARMS, edit: tuple[str, str] = ("", "")
+) -> Path:
+    """Write a task whose hypotheses are those of the example, with one text replaced."""
     named = f'[task]\nhypotheses = "{name}"'
     read = f"[evaluate]\nsecondary = {secondary}"
     (folder / "score.py").write_text("")
     (folder / "outlay.toml").write_text(
         SMALLEST.replace("[task]", named).replace("[evaluate]", read)
     )
-    (folder / "state.toml").write_text(STATE.read_text())
+    assert edit[0] in STATE.read_text()
+    (folder / "state.toml").write_text(STATE.read_text().replace(*edit))
     return folder
 
 
@@ -675,6 +678,11 @@ def test_hypotheses_are_hidden_from_whoever_carries_plans_out(tmp_path: Path) ->
     [
         ({"name": "none.toml"}, "none.toml: No such file"),
         ({"name": "score.py"}, "score.py: "),
+        ({"edit": ("prior = 0.30", "prior = 0.40")}, "state.toml: prior: sums to 1.1"),
+        ({"edit": ("prior = 0.30", "")}, "prior: found for 5 of 6 hypotheses"),
+        ({"edit": ("{ ema = 1 }", "{ emma = 1 }")}, "state.toml: signature of averaging"),
+        ({"edit": ("seeds = [2, 8]", "seeds = [8, 2]")}, "state.toml: seeds: found"),
+        ({"edit": ("budget = 48", "budgets = 48")}, "state.toml: "),
         (
             {"secondary": '["warmup"]'},
             "secondary: found ['warmup'], allowed: every arm of task.hypotheses too, of which aug",
