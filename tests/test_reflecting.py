@@ -106,6 +106,30 @@ def test_a_second_bad_answer_exhausts_the_node(second: object) -> None:
     assert (state.ended.status, state.attempts) == ("exhausted", 1)
 
 
+BAD = {
+    "empty": "",
+    "cut off": json.dumps({"children": [child("Try idea 0.", "x")]})[:-9],
+    "10 MB": "x" * 10_000_000,
+    "wrong types": {"children": {"hypothesis": 3}},
+    "thousands that repeat": [("Try idea 0.", "Try idea 0.")] * 3_000,
+    "a path": [("../../score.py", "x")],
+    "half a character": '{"children": [{"hypothesis": "\\ud800"}]}',
+    "deep": "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("answer", BAD.values(), ids=BAD)
+def test_a_bad_answer_is_sent_back_with_the_reason(answer: object) -> None:
+    state, found = searched(Model(ROOT, answer, [("Try idea 0.", f"Idea {k}.") for k in range(3)]))
+    asked = kind(found, events.ReflectionLaunched)
+    rejected = kind(found, events.ReflectionSettled)[1].rejected
+    assert rejected
+    assert asked[2].problems == tuple(one.reason for one in rejected)
+    assert all(0 < len(one.reason) <= 400 for one in rejected)
+    assert len(state.tree.root.children) == 3
+    assert state.attempts == 4
+
+
 def test_fewer_plans_than_asked_for_exhaust_the_node_without_asking_again() -> None:
     state, found = searched(Model(ROOT, [("Try idea 0.", "Try idea 1.")]))
     assert not any(asked.problems for asked in kind(found, events.ReflectionLaunched))

@@ -65,7 +65,7 @@ def schema(ask: Ask, bounds: Bounds = ROOMY) -> str:
 
 def _child(ask: Ask, bounds: Bounds) -> dict[str, Any]:
     edit = _object({"search": _search(ask.plan, bounds.line), "replace": _text(bounds.line)})
-    sentence = {**_text(bounds.sentence), "minLength": 1}
+    sentence = _said(bounds.sentence)
     fields: dict[str, Any] = {
         "hypothesis": sentence,
         "edits": {"type": "array", "items": edit, "minItems": 1, "maxItems": bounds.edits},
@@ -112,6 +112,10 @@ def _text(most: int) -> dict[str, Any]:
     return {"type": "string", "maxLength": most}
 
 
+def _said(most: int) -> dict[str, Any]:
+    return {**_text(most), "minLength": 1}
+
+
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
@@ -122,7 +126,7 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _root(bounds: Bounds) -> dict[str, Any]:
-    lines = _text(bounds.line)
+    lines = _said(bounds.line)
     approach = {"type": "array", "items": lines, "minItems": 1, "maxItems": bounds.lines}
-    fields = {"title": _text(_TITLE), "hypothesis": _text(bounds.sentence), "approach": approach}
+    fields = {"title": _said(_TITLE), "hypothesis": _said(bounds.sentence), "approach": approach}
     return _object(fields)
