@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from outlay import events
+from outlay.agents.reflections.shape import TERSE
 from outlay.agents.reflections.texts import plan_of
 from outlay.replay import verify
 from outlay.store import MemoryStore
-from outlay.task import Budget
+from outlay.task import Agent, Budget
 from tests.driving import RUN, Accidents, drive, task
 
 if TYPE_CHECKING:
@@ -56,6 +58,17 @@ def searched(model: Model, **options: Any) -> tuple[State, list[events.AnyEvent]
     entries = list(store.read(RUN))
     assert verify(entries) == []
     return state, [entry.event for entry in entries]
+
+
+def test_a_small_model_is_asked_for_little() -> None:
+    small = replace(task(levers=0, model=True), reflector=Agent(client="model", terse=True))
+    model = Model(ROOT)
+    drive(MemoryStore(), small, answer=model)
+    first, children = model.schemas[:2]
+    assert first["properties"]["approach"]["maxItems"] == TERSE.lines
+    edits = children["$defs"]["child"]["properties"]["edits"]
+    assert edits["maxItems"] == TERSE.edits
+    assert edits["items"]["properties"]["replace"]["maxLength"] == TERSE.line
 
 
 def kind(found: list[events.AnyEvent], wanted: type) -> list[Any]:
