@@ -11,7 +11,7 @@ import pytest
 
 from outlay import events
 from tests.e2e.conftest import Command, edit, log_of
-from tests.e2e.test_agents import SCORE
+from tests.e2e.test_agents import level_task
 from tests.model_server import ModelServer, Turn, turns
 
 if TYPE_CHECKING:
@@ -78,36 +78,15 @@ level.write_text(f"{float(level.read_text()) + 0.1 * (said == 'Go up.'):.1f}")
 
 ROOT = {"title": "T", "hypothesis": "H", "approach": ["Set the level to 0.5."]}
 
-TASK = f"""\
-[task]
-name = "switches"
-question = "Which level is best?"
-editable = ["level.txt"]
-protected = ["score.py"]
-hidden = ["weight.txt"]
-[evaluate]
-command = "{sys.executable} -I -S score.py --seed {{seed}}"
-metric = "score"
-direction = "maximize"
-reward_scale = 0.1
-[seeds]
-final = [1001, 1002, 1003]
-[budget]
-attempts = 7
-"""
-
 
 @pytest.fixture
 def task(tmp_path: Path) -> Path:
-    """A folder whose program is best at 0.6."""
-    folder = tmp_path / "task"
-    folder.mkdir()
-    (folder / "score.py").write_text(SCORE)
-    (folder / "level.txt").write_text("0.2")
-    (folder / "weight.txt").write_text("1")
+    """A folder whose program is best at 0.6, with scripts that draft plans and carry them out."""
+    folder = level_task(tmp_path)
     (tmp_path / "agent.py").write_text(EXECUTOR)
     (tmp_path / "drafter.py").write_text(DRAFTER)
-    (folder / "outlay.toml").write_text(f'{TASK}[sandbox]\nread = ["{tmp_path}"]\n')
+    edit(folder, 'direction = "maximize"', 'direction = "maximize"\nreward_scale = 0.1')
+    edit(folder, f'"{tmp_path / "agent.py"}"', f'"{tmp_path}"')
     return folder
 
 
@@ -141,6 +120,7 @@ def block(prompt: str, name: str) -> str:
 
 
 def test_what_is_known_is_in_the_requests(task: Path, outlay: Command) -> None:
+    edit(task, "attempts = 3", "attempts = 7")
     found = search(task, outlay, f"client = {json.dumps(drafter(task))}\n")
     assert found["champion"]["fresh"]["mean"] > 0.54
     first, root, again, wider, below = prompts(task)[:5]
@@ -187,7 +167,7 @@ def test_a_model_behind_an_address_is_charged_what_it_told(
 ) -> None:
     key = "sk-of-the-provider-1"
     monkeypatch.setenv("MODEL_KEY", key)
-    edit(task, "attempts = 7", "attempts = 1")
+    edit(task, "attempts = 3", "attempts = 1")
     with ModelServer(turns(Turn(text=json.dumps(ROOT))), keys=(key,)) as server:
         found = search(
             task, outlay, f'model = "{model}"\nurl = "{server.url}"\nkey = "MODEL_KEY"\n'
@@ -244,7 +224,6 @@ def test_baselines_are_metered_as_any_agent(
 ) -> None:
     monkeypatch.setenv("MODEL_KEY", "sk-1")
     (task.parent / "agent.py").write_text(ASKS)
-    edit(task, "attempts = 7", "attempts = 3")
     with ModelServer(turns(Turn(text="Go up.")), keys=("sk-1",)) as server:
         with (task / "outlay.toml").open("a") as file:
             file.write(f'[agent]\nmodel = "m"\nurl = "{server.url}"\nkey = "MODEL_KEY"\n')
