@@ -8,7 +8,7 @@ from outlay import events
 from outlay.agents.reflections.answers import parse
 from outlay.agents.reflections.asking import ask_for
 from outlay.agents.reflections.question import Told, question
-from outlay.agents.reflections.shape import schema
+from outlay.agents.reflections.shape import ROOMY, TERSE, schema
 from outlay.execution.folder import head_and_tail, read_result
 from outlay.report.programs import patch_between
 
@@ -53,7 +53,8 @@ def request(state: State, launch: ReflectionLaunched, folder: Path) -> Asked:
         answer=_answer(launch, folder),
         problems=launch.problems,
     )
-    return Asked(question(state, node, ask, told), schema(ask))
+    bounds = TERSE if state.task.reflector.terse else ROOMY
+    return Asked(question(state, node, ask, told, bounds), schema(ask, bounds))
 
 
 def received(state: State, launch: ReflectionLaunched, answer: str) -> Came:

@@ -243,6 +243,7 @@ class Agent:
         key: Name of the environment variable that holds the provider's key.
         partial: Whether what an agent left is evaluated, too, when it reached its limit or failed.
         patience: Seconds that a provider is waited for that is overloaded or out of reach.
+        terse: Whether questions and answers are short, for a small local model that drafts plans.
     """
 
     client: str = ""
@@ -251,6 +252,7 @@ class Agent:
     key: str = ""
     partial: bool = False
     patience: float = 900.0
+    terse: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,9 @@ from outlay.designs.posteriors import posterior
 from outlay.designs.statefile import parse_state
 from outlay.replay import verify
 from outlay.state import State
-from tests.e2e.conftest import log_of
+from tests.e2e.conftest import edit, log_of
 from tests.e2e.scripted import researcher
+from tests.e2e.test_agents import level_task
 from tests.model_server import ModelServer
 
 if TYPE_CHECKING:
@@ -58,25 +59,6 @@ name = "dropout carries it"
 signature = { dropout = 1 }
 """
 
-TASK = f"""\
-[task]
-name = "switches"
-question = "Which level is best?"
-editable = ["level.txt", "arms.txt"]
-hypotheses = "state.toml"
-[evaluate]
-command = "{sys.executable} -I -S score.py --seed {{seed}}"
-metric = "score"
-direction = "maximize"
-secondary = ["ema", "dropout", "warmup"]
-[seeds]
-final = [1001, 1002, 1003]
-[search]
-children = 2
-[budget]
-attempts = 3
-"""
-
 GOOD = {"arms": ["ema", "dropout"], "seeds": 4}  # 5 of the 12 hours
 BLANK = {"arms": ["warmup"], "seeds": 4}  # both predict the same of it
 DEAR = {"arms": ["ema", "dropout", "warmup"], "seeds": 8}  # 8, of which 7 are left
@@ -84,23 +66,23 @@ DEAR = {"arms": ["ema", "dropout", "warmup"], "seeds": 8}  # 8, of which 7 are l
 
 @pytest.fixture
 def task(tmp_path: Path) -> Path:
-    """A folder whose program an agent can raise from 0.2 to 0.6."""
-    folder = tmp_path / "task"
-    folder.mkdir()
+    """A folder whose program an agent can raise from 0.2 to 0.6 and can ask for arms."""
+    folder = level_task(tmp_path)
     (folder / "score.py").write_text(SCORE)
-    (folder / "level.txt").write_text("0.2")
     (folder / "arms.txt").write_text("")
     (folder / "state.toml").write_text(STATE)
     (tmp_path / "agent.py").write_text(EXECUTOR)
+    edit(folder, '["level.txt"]', '["level.txt", "arms.txt"]\nhypotheses = "state.toml"')
+    secondary = 'secondary = ["ema", "dropout", "warmup"]\n[search]\nchildren = 2\n[seeds]'
+    edit(folder, "[seeds]", secondary)
     return folder
 
 
 def search(task: Path, outlay: Command, designs: list[dict[str, Any]], *options: str) -> Any:
     """Run the search with a reflector that names these designs; return what it printed."""
     with ModelServer(researcher(designs)) as server:
-        reach = f'[reflector]\nclient = "model"\nmodel = "fake-1"\nurl = "{server.url}"\n'
-        read = f'[sandbox]\nread = ["{task.parent / "agent.py"}"]\n'
-        (task / "outlay.toml").write_text(TASK + reach + read)
+        with (task / "outlay.toml").open("a") as file:
+            file.write(f'[reflector]\nclient = "model"\nmodel = "m"\nurl = "{server.url}"\n')
         agent = f"command:{sys.executable} -I -S {task.parent / 'agent.py'}"
         return outlay("search", task, "--agent", agent, *options)
 

@@ -104,6 +104,41 @@ def test_what_is_wrong_with_a_child_is_said_and_the_others_stay(child: Any, prob
     assert problem in problems(found)[0]
 
 
+WHOLE = answer(told())
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "the answer is empty"),
+        (" \n", "the answer is empty"),
+        (WHOLE[:-20], "truncated"),
+        (WHOLE + " " * 10_000_000, "more than 1,000,000 characters"),
+        ("[]", "Expected `object`, got `array`"),
+        ('{"children": "none"}', "Expected `array`, got `str`"),
+        (answer(told(hypothesis=5)), "Expected `str`, got `int` - at `$.hypothesis`"),
+        (WHOLE.replace("35", "true"), "Expected `int`, got `bool` - at `$.chance`"),
+        (WHOLE.replace("35", "9" * 400), "Expected `int` <= 99"),
+        (WHOLE.replace("A wider", "\\ud800"), "unexpected end of hex escape"),
+        (WHOLE.replace("A wider", "\ud800"), "surrogates not allowed"),
+        (answer(told(edits=[{"search": "../../score.py", "replace": "x"}])), "no match of '../.."),
+        (answer(told(edits=[{"file": "score.py", "search": LINES[0], "replace": ""}])), "`file`"),
+        (answer(told(axis="../../score")), "at `$.axis`"),
+    ],
+)
+def test_why_an_answer_brings_no_plan_is_said(text: str, problem: str) -> None:
+    found = parse(text, ASK)
+    assert found.children == ()
+    (said,) = problems(found)
+    assert problem in said
+
+
+def test_thousands_of_children_are_as_many_as_were_asked_for() -> None:
+    found = parse(answer(*(told(1, f"line {k}") for k in range(3_000))), ASK)
+    assert len(found.children) == 3
+    assert problems(found) == ("found 3000 children, allowed: up to 3",)
+
+
 def test_two_equal_children_are_one() -> None:
     found = parse(answer(told(), told(hypothesis="Other words.")), ASK)
     assert len(found.children) == 1
@@ -203,6 +238,46 @@ def test_the_bound_of_an_answer_is_stated() -> None:
     assert problems(parse(" " * (LONGEST_ANSWER + 1), ASK)) == (
         "the answer has more than 1,000,000 characters",
     )
+
+
+def test_a_first_plan_that_says_nothing_is_none() -> None:
+    text = json.dumps({"title": "T", "hypothesis": "H", "approach": [" ", ""]})
+    found = parse(text, Ask(plan="", asked=1, first=0))
+    assert found.children == ()
+    assert "approach: found blank lines only" in problems(found)[0]
+
+
+FIRST = json.dumps({"title": "T", "hypothesis": "H", "approach": ["a", "b"]})
+broken_answers = st.tuples(
+    st.sampled_from([WHOLE, answer(told(), told(1, "Another line.")), FIRST]),
+    st.lists(
+        st.tuples(
+            st.integers(0, 900),
+            st.integers(0, 30),
+            st.text(max_size=4)
+            | st.sampled_from(['"', "{", "}", "\\ud83d", "\ud83d", "```", "null"]),
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(broken_answers, st.sampled_from([ASK, Ask(plan="", asked=1, first=0)]))
+def test_a_damaged_answer_brings_plans_or_says_why_not(
+    broken: tuple[str, list[tuple[int, int, str]]], ask: Ask
+) -> None:
+    text, damages = broken
+    for place, length, new in damages:
+        text = text[:place] + new + text[place + length :]
+    found = parse(text, ask)
+    assert found.children or problems(found) or json.loads(text.strip("` \n")) == {"children": []}
+    for problem in problems(found):
+        assert problem
+        assert "\n" not in problem
+        assert len(problem) <= 400
+        assert problem.encode()
 
 
 json_values = st.recursive(

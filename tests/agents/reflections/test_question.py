@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from outlay import events
 from outlay.agents.quoting import log_excerpt, mark, quoted, shortened
 from outlay.agents.reflections.asking import Ask, ask_for
-from outlay.agents.reflections.question import LONGEST, Told, question
+from outlay.agents.reflections.question import Told, question
+from outlay.agents.reflections.shape import ROOMY
 from outlay.agents.reflections.texts import plan_of
 from outlay.bench.designs.gated_search import world
 from outlay.designs.states import paper_limit
@@ -138,7 +139,7 @@ def test_the_prompt_is_bounded(longest: int, log: int, patch: int) -> None:
     state = searched(1)
     told = Told(log="error x\n" * (log // 8), patch="y" * patch, problems=("z",), answer="z" * log)
     place = state.tree.nodes[1]
-    text = question(state, place, ask_for(state, place, 3), told, longest)
+    text = question(state, place, ask_for(state, place, 3), told, ROOMY._replace(question=longest))
     assert len(text) <= longest
     assert blocks(text)["plan"] == plan_of(place)
 
@@ -146,14 +147,14 @@ def test_the_prompt_is_bounded(longest: int, log: int, patch: int) -> None:
 def test_what_short_texts_leave_goes_to_the_long_ones() -> None:
     state = searched(1)
     text = asked(state, patch="y" * 60_000, log="z" * 100)
-    assert LONGEST - 20 <= len(text) <= LONGEST
+    assert ROOMY.question - 20 <= len(text) <= ROOMY.question
     assert blocks(text)["log"] == "z" * 100
 
 
 def test_a_long_question_of_the_task_is_cut_too() -> None:
     state = model_run(replace(DIGITS, question="why? " * 20_000))
     text = asked(state, log=LOG * 100)
-    assert len(text) <= LONGEST
+    assert len(text) <= ROOMY.question
     assert "# What to answer" in text
 
 

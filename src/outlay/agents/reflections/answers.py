@@ -94,6 +94,8 @@ def parse(text: str, ask: Ask) -> Parsed:
     if len(text) > LONGEST_ANSWER:
         reason = f"the answer has more than {LONGEST_ANSWER:,} characters"
         return Parsed((), (Rejected(reason=reason),))
+    if not text.strip():
+        return Parsed((), (Rejected(reason="the answer is empty"),))
     try:
         body = _unfenced(text).encode()
         if not ask.plan:
@@ -158,6 +160,8 @@ def _child(body: bytes, ask: Ask, known: dict[str, str]) -> tuple[Child, str]:
 def _root(body: bytes, ask: Ask) -> Child:
     told = msgspec.json.decode(body, type=_Root)
     _check_characters(told.title, told.hypothesis, *told.approach)
+    if not "".join(told.approach).strip():
+        raise InputError("approach: found blank lines only, allowed: what is to be done")
     plan = _sized(root_plan(" ".join(told.title.split()), told.hypothesis, told.approach))
     if same_plan(plan) in ask.known:
         raise InputError("the plan is in the tree, allowed: another one")

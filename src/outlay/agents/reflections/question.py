@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from outlay.agents.quoting import log_excerpt, mark, quoted, shortened
 from outlay.agents.reflections.history import evidence, history, standing
-from outlay.agents.reflections.shape import EDITS, LINES
+from outlay.agents.reflections.shape import ROOMY
 from outlay.errors import BudgetError
 
 if TYPE_CHECKING:
     from outlay.agents.reflections.asking import Ask
+    from outlay.agents.reflections.shape import Bounds
     from outlay.allocation.tree import Node
     from outlay.designs.states import ResearchState
     from outlay.state import State
-
-LONGEST = 40_000
-"""Characters of a prompt, about 10,000 tokens; a local model with a small context takes less."""
 
 _SHARES = {
     "question": 0.2,
@@ -53,7 +51,7 @@ NOTHING_TOLD = Told()
 
 
 def question(
-    state: State, node: Node, ask: Ask, told: Told = NOTHING_TOLD, longest: int = LONGEST
+    state: State, node: Node, ask: Ask, told: Told = NOTHING_TOLD, bounds: Bounds = ROOMY
 ) -> str:
     """Return the prompt; the same arguments give the same text.
 
@@ -62,12 +60,12 @@ def question(
         node: The node whose children are wanted.
         ask: What is wanted, as `ask_for` gives it.
         told: What programs left.
-        longest: Characters of the prompt, at least 8,000.
+        bounds: How long it may be, and what is said of the answer's length.
     """
     texts = _texts(state, node, ask, told)
     word = mark(state.started.uid if state.started is not None else "", list(texts.values()))
     # What is the same for every node comes first, where a provider's cache knows it.
-    fixed = [_rules(word), _wanted(ask), _gate(ask), evidence(state)]
+    fixed = [_rules(word), _wanted(ask, bounds), _gate(ask), evidence(state)]
     fixed += [standing(state, node)]
 
     def assembled(texts: dict[str, str]) -> str:
@@ -76,7 +74,7 @@ def question(
         parts = [head, *fixed, *blocks, _last(ask)]
         return "\n\n".join(part for part in parts if part) + "\n"
 
-    room = longest - len(assembled(dict.fromkeys(texts, "")))
+    room = bounds.question - len(assembled(dict.fromkeys(texts, "")))
     most = _rooms({name: len(text) for name, text in texts.items()}, room)
     return assembled({name: _cut(name, text, most[name]) for name, text in texts.items()})
 
@@ -168,21 +166,21 @@ def _designs(hypotheses: ResearchState) -> str:
     )
 
 
-def _wanted(ask: Ask) -> str:
+def _wanted(ask: Ask, bounds: Bounds) -> str:
     if not ask.plan:
         return (
             "# What to answer\n\nA first plan, as one JSON object: `title`; `hypothesis`, what "
-            f"you think is true, in one or two sentences; `approach`, up to {LINES} lines of "
-            "Markdown that say what to do, each line different. The plan is revised line by line "
-            "later on."
+            "you think is true, in one or two sentences; `approach`, up to "
+            f"{bounds.lines} lines of Markdown that say what to do, each line different. The plan "
+            "is revised line by line later on."
         )
     return (
         "# What to answer\n\nPlans made from the plan below, as one JSON object with the list "
         "`children`. Each child tests one idea that none of the plans so far tests. It has:\n"
         "- `hypothesis`: what you think is true, in one or two sentences\n"
-        f"- `edits`: up to {EDITS} replacements, applied in order. `search` is one whole line of "
-        "the plan and must be found in it exactly once; `replace` takes its place and may hold "
-        "several lines. An edit that does not match is sent back.\n"
+        f"- `edits`: replacements, at most {bounds.edits}, applied in order. `search` is one "
+        "whole line of the plan and must be found in it exactly once; `replace` takes its place "
+        "and may hold several lines. An edit that does not match is sent back.\n"
         "- `changes`: what differs from the plan below, in short Markdown\n"
         "- `axis` and `direction`: what part of the program the idea is about and which way it "
         "goes, as short names in lower case with hyphens; the same names for the same idea as "
