@@ -23,7 +23,7 @@ from outlay.agents.clients.lines import count, money, record, shown, why, word
 from outlay.agents.clients.prompts import PLAN, whole
 
 if TYPE_CHECKING:
-    from outlay.agents.clients.contract import Request
+    from outlay.agents.clients.contract import Reason, Request
 
 _KEPT = 1000  # lines of plain text that may be the answer
 
@@ -140,12 +140,14 @@ class CommandReader:
         denied = self._last_denied
         ok = done and not denied
         said, status = self._failure
+        # What a plain program prints is no word about its provider; the status of an event is.
+        reason: Reason = why("", status) if status else "agent"
         said = word(self._end, "text") or said or errors or f"the command ended with {code}"
         if denied:
             said = "the last tool that it tried was denied"
         return Ending(
             ok=ok,
-            reason="" if ok else "denied" if done else why(said, status),
+            reason="" if ok else "denied" if done else reason,
             detail="" if ok else shown(said),
             answer=self._said or "\n".join(self._text).strip(),
             session=self._session,
