@@ -145,7 +145,7 @@ class TestProvider:
         with ModelServer(turns(broken)) as server, metered(server, patience=5.0) as proxy:
             got = ask(proxy, protocol, stream=stream)
             assert (got.status, got.whole) == ((200, False) if stream else (502, True))
-            assert (proxy.fault, proxy.usage.complete) == ("provider", False)
+            assert (proxy.fault, proxy.usage.complete) == ("cut", False)
             assert (proxy.usage.requests, server.asked[KEY]) == (1, 1)
             assert proxy.usage.input > 0
             assert proxy.usage.output > 0 or not stream
@@ -156,7 +156,7 @@ class TestProvider:
     def test_silence_in_place_of_an_answer(self) -> None:
         with ModelServer(turns(Turn(fault="hang"))) as server, metered(server) as proxy:
             assert ask(proxy).status == 504
-            assert (proxy.fault, proxy.usage.complete) == ("provider", False)
+            assert (proxy.fault, proxy.usage.complete) == ("cut", False)
             assert proxy.usage.output == 0
 
     def test_a_connection_closed_while_nobody_used_it(self) -> None:

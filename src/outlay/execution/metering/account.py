@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
     from outlay.tokens import Prices
 
-Fault = Literal["", "key", "provider", "budget"]
+Fault = Literal["", "key", "provider", "cut", "budget"]
+"""The key was refused, the provider failed until patience ended, its answer broke off or never
+came, the limit was reached."""
 
 
 class Account:
@@ -61,6 +63,12 @@ class Account:
         """Why the latest request failed, empty if it did not; a refusal for the limit stays."""
         with self._lock:
             return "budget" if self._refused else self._fault
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether nothing is in flight, and the next request would fail as the latest did."""
+        with self._lock:
+            return self._busy == 0 and self.fault not in ("", "cut")
 
     @property
     def waited(self) -> float:

@@ -119,6 +119,11 @@ class Proxy:
         return self._account.fault
 
     @property
+    def hopeless(self) -> bool:
+        """Whether nothing is in flight, and the next request would fail as the latest did."""
+        return self._account.hopeless
+
+    @property
     def waited(self) -> float:
         """Seconds in which every request in flight was waiting to be sent again."""
         return self._account.waited

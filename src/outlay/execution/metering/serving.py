@@ -211,7 +211,7 @@ class _Serving:
         counter = self._counter
         broken = counter is not None and (counter.failed or not (counter.over or counter.done))
         if broken or self._draft.ending == "cut":
-            self._service.account.ended("provider")
+            self._service.account.ended("cut")
         if self._draft.ending == "whole":
             self._service.provider.give_back(reply)
         else:
