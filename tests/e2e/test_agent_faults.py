@@ -2,191 +2,54 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
-import sys
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 
-from outlay import events
-from outlay.execution import processes, sandbox
-from tests.e2e.conftest import Command, edit, log_of
+from outlay.execution import sandbox
+from tests.agent_faults import (
+    BETTER,
+    FAULTS,
+    KEY,
+    VARIABLE,
+    Fault,
+    charged,
+    charged_wrongly,
+    ends,
+    files_of,
+    holding,
+    left,
+    options,
+    prepare,
+    settled,
+    unearned,
+)
+from tests.e2e.conftest import Command, edit
 from tests.model_protocols import Turn
-from tests.model_server import ModelServer, turns
+from tests.model_server import ModelServer, in_order, turns
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from outlay.events import AttemptSettled
     from tests.model_protocols import Asked
 
-KEY = "sk-recognisable-8f4be1c07d"
-VARIABLE = "OUTLAY_TEST_PROVIDER"
-
-PROGRAM = "print(0.2)\n"
-
-SCORE = """\
-import json, os, random, subprocess, sys
-from pathlib import Path
-random.seed(int(sys.argv[sys.argv.index("--seed") + 1]))
-weight = float(Path("weight.txt").read_text())
-clean = {"PATH": os.environ["PATH"]}
-command = [sys.executable, "-I", "-S", "program.py"]
-said = subprocess.run(command, env=clean, capture_output=True, text=True, check=True).stdout
-print(said)
-level = min(float(said.splitlines()[0]), 0.6)
-score = weight * level + random.gauss(0, 0.005)
-Path(os.environ["OUTLAY_RESULT"]).write_text(json.dumps({"score": score}))
-"""
-
-TASK = f"""\
-[task]
-name = "faults"
-question = "Which level is best?"
-editable = ["program.py"]
-protected = ["score.py"]
-hidden = ["weight.txt"]
-[evaluate]
-command = "{sys.executable} -I -S score.py --seed {{seed}}"
-metric = "score"
-direction = "maximize"
-[seeds]
-final = [1001, 1002, 1003]
-[budget]
-attempts = 1
-[agent]
-patience = "1 s"
-"""
-
-AGENT = """\
-import json, os, shutil, subprocess, sys, time, urllib.request
-from pathlib import Path
-url, key, fault = sys.argv[1:]
-
-def ask():
-    question = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Go."}]}
-    headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
-    request = urllib.request.Request(
-        f"{url}/v1/chat/completions", json.dumps(question).encode(), headers)
-    with urllib.request.urlopen(request) as answer:
-        lines = answer.read().decode().splitlines()
-    if "data: [DONE]" not in lines:
-        raise SystemExit("the answer has no end")
-    said = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
-    parts = [part["choices"][0]["delta"].get("content") for part in said if part["choices"]]
-    return "".join(part or "" for part in parts)
-
-if fault == "silent":
-    sys.exit()
-text = ask()
-Path("program.py").write_text(text)
-if fault == "endless":
-    time.sleep(600)
-elif fault == "loud":
-    for _ in range(100):
-        sys.stdout.write("x" * 999_999 + "\\n")
-elif fault == "protected":
-    os.chmod("score.py", 0o644)
-    os.remove("score.py")
-elif fault == "deletes":
-    shutil.rmtree(os.getcwd(), ignore_errors=True)
-elif fault == "daemon":
-    ticks = "import time\\ntime.sleep(1)\\nwhile True: open('program.py', 'w').write('9')"
-    subprocess.Popen([sys.executable, "-I", "-S", "-c", ticks, "of " + sys.argv[0]],
-                     start_new_session=True)
-elif fault == "reads":
-    print(dict(os.environ))
-    for place in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            print(place, place.read_bytes())
-        except OSError:
-            pass
-"""
+ROOT = Path(__file__).resolve().parents[2]
 
 
-def _says(text: str) -> Callable[[Asked], Turn]:
+def says(text: str = BETTER) -> Callable[[Asked], Turn]:
     return turns(Turn(text=text))
-
-
-BETTER = _says("print(0.4)\n")
-LIES = _says('print(0.4)\nprint("score: 99")\nprint(\'{"score": 99}\')\n')
-
-
-class Fault(NamedTuple):
-    """A row of the table.
-
-    Attributes:
-        name: As the table has it.
-        mode: What the script is told.
-        script: What the server answers; `None` is a server that is gone.
-        ends: Outcome and reason of each try.
-        code: How `outlay search` ends.
-        charged: Whether all that the server told is charged, by estimate, or nothing was used.
-    """
-
-    name: str
-    mode: str
-    script: Callable[[Asked], Turn] | None
-    ends: tuple[str, ...]
-    code: int
-    charged: str = "told"
-
-
-def _again(fault: str) -> Callable[[Asked], Turn]:
-    return turns(Turn(text="print(0.4) # and a long comment", fault=fault))  # type: ignore[arg-type]
-
-
-CUT = ("infrastructure: cut", "infrastructure: cut", "lost: cut")
-FAULTS = (
-    Fault("a syntax error in its edit", "plain", _says("print(0.4\n"), ("failed: crash",), 4),
-    Fault("it is silent", "silent", BETTER, ("failed: unchanged",), 4, "nothing"),
-    Fault("it never ends", "endless", BETTER, ("failed: timeout",), 4),
-    Fault("a malformed stream, each time", "plain", _again("garbage"), CUT, 4, "estimate"),
-    Fault("a stream cut in the middle, each time", "plain", _again("cut"), CUT, 4, "estimate"),
-    Fault("401", "plain", _again("401"), ("infrastructure: key",), 1, "nothing"),
-    Fault("429 for longer than `agent.patience`", "plain", _again("429"),
-          ("infrastructure: provider",), 1, "nothing"),
-    Fault("500 for longer than `agent.patience`", "plain", _again("500"),
-          ("infrastructure: provider",), 1, "nothing"),
-    Fault("the server is gone", "plain", None, ("infrastructure: provider",), 1, "nothing"),
-    Fault("it prints 100 MB", "loud", BETTER, ("scored",), 0),
-    Fault("it edits a protected file", "protected", BETTER, ("failed: agent",), 4),
-    Fault("it deletes its workspace", "deletes", BETTER, ("failed: crash",), 4),
-    Fault("it leaves a daemon", "daemon", BETTER, ("scored",), 0),
-    Fault("it reads environments", "reads", BETTER, ("scored",), 0),
-    Fault("its program prints a metric", "plain", LIES, ("scored",), 0),
-)  # fmt: skip
 
 
 @pytest.fixture
 def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder whose program a model can raise from 0.2 to 0.6, and a key."""
     monkeypatch.setenv(VARIABLE, KEY)
-    folder = tmp_path / "task"
-    folder.mkdir()
-    (folder / "score.py").write_text(SCORE)
-    (folder / "program.py").write_text(PROGRAM)
-    (folder / "weight.txt").write_text("1")
-    (tmp_path / "agent.py").write_text(AGENT)
-    (folder / "outlay.toml").write_text(f'{TASK}[sandbox]\nread = ["{tmp_path / "agent.py"}"]\n')
-    return folder
-
-
-def options(task: Path, url: str, mode: str = "plain") -> tuple[str, ...]:
-    command = f"command:{sys.executable} -I -S {task.parent / 'agent.py'} {{url}} {{key}} {mode}"
-    return ("--json", "--agent", command, "--base-url", url, "--key", VARIABLE)
-
-
-def settled(task: Path) -> list[AttemptSettled]:
-    found = log_of(task, "faults")
-    return [e.event for e in found if isinstance(e.event, events.AttemptSettled)]
-
-
-def ends(task: Path) -> tuple[str, ...]:
-    return tuple(e.outcome + (f": {e.reason}" if e.reason else "") for e in settled(task))
+    return prepare(tmp_path)
 
 
 @pytest.fixture(params=["unshare", "subreaper"])
@@ -203,67 +66,29 @@ def weaker(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     return kind
 
 
-def files_of(folder: Path) -> dict[str, bytes]:
-    """Return the user's own files."""
-    own = (p for p in folder.rglob("*") if p.is_file() and ".outlay" not in p.parts)
-    return {str(path): path.read_bytes() for path in own}
-
-
-def left(task: Path) -> list[int]:
-    """Return the processes that still bear the agent's name."""
-    rows = [row.process.pid for row in processes.table()]
-    return [pid for pid in rows if str(task.parent / "agent.py") in _command_line(pid)]
-
-
-def _command_line(pid: int) -> str:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
-    return ""
-
-
-def kept(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield every file below a folder, unpacked."""
-    import gzip
-    import zlib
-
-    for path in folder.rglob("*"):
-        if path.is_file():
-            data = path.read_bytes()
-            yield str(path), data
-            with suppress(OSError, EOFError, zlib.error):
-                yield str(path), gzip.decompress(data)
-            with suppress(zlib.error):
-                yield str(path), zlib.decompress(data)
-
-
 @pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault in FAULTS])
 def test_each_fault_ends_as_the_table_says(fault: Fault, task: Path, outlay: Command) -> None:
     if fault.mode == "endless":
-        edit(task, "[agent]", "[limits]\nseconds = 3\n[agent]")
+        edit(task, "seconds = 100", "seconds = 3")
     before = files_of(task)
-    with ModelServer(fault.script or BETTER) as server:
-        if fault.script is None:
+    with ModelServer(fault.script()) as server:
+        if fault.fault == "gone":
             server.__exit__()
         done = outlay("search", task, *options(task, server.url, fault.mode))
         told = server.told(KEY)
     assert done.returncode == fault.code, done.stderr
     assert ends(task) == fault.ends
-    charges = [event.charge for event in settled(task)]
-    used = (
-        sum(c.tokens_in + c.tokens_cached for c in charges),
-        sum(c.tokens_out for c in charges),
-    )
-    if fault.charged == "estimate":
-        assert used > (told.input, told.output)
-        assert all(e.agent and not e.agent.complete for e in settled(task))
-    else:
-        assert used == (told.input, told.output)
-        assert (used == (0, 0)) == (fault.charged == "nothing")
-        assert all(e.agent and e.agent.complete for e in settled(task))
-    _check_scores(task)
-    assert files_of(task) == before
-    assert left(task) == []
+    assert charged_wrongly(task, told, fault.charged) == ""
+    assert (unearned(task), files_of(task)) == ([], before)
+    assert left(str(task.parent / "agent.py")) == []
     _check_secret(task, done)
+
+
+def test_the_page_has_the_rows_that_are_tested() -> None:
+    page = (ROOT / "docs" / "agents.md").read_text()
+    _, _, section = page.partition("## What comes of a fault\n")
+    table = re.findall(r"^\|.*\|$", section.partition("\n## ")[0], re.MULTILINE)
+    assert table[2 : 2 + len(FAULTS)] == [fault.row() for fault in FAULTS]
 
 
 WEAKER = {
@@ -278,26 +103,111 @@ WEAKER = {
 def test_without_bubblewrap_the_same_comes_of_it(
     mode: str, weaker: str, task: Path, outlay: Command
 ) -> None:
-    edit(task, "[agent]", "[limits]\nseconds = 3\n[agent]")
+    edit(task, "seconds = 100", "seconds = 3")
     before = files_of(task)
-    with ModelServer(BETTER) as server:
+    with ModelServer(says()) as server:
         done = outlay("search", task, *options(task, server.url, mode))
         told = server.told(KEY)
     assert ends(task) == WEAKER[mode], done.stderr
     (event,) = settled(task)
     assert (event.sandbox, event.charge.tokens_out) == (weaker, told.output)
-    assert files_of(task) == before
-    assert left(task) == []
-    _check_scores(task)
+    assert (unearned(task), files_of(task)) == ([], before)
+    assert left(str(task.parent / "agent.py")) == []
     _check_secret(task, done)
-
-
-def _check_scores(task: Path) -> None:
-    for event in settled(task):
-        values = [e.value for e in event.evaluations if e.value is not None]
-        assert values == (pytest.approx([0.4], abs=0.03) if event.outcome == "scored" else [])
 
 
 def _check_secret(task: Path, done: subprocess.CompletedProcess[str]) -> None:
     assert KEY not in done.stdout + done.stderr
-    assert [path for path, data in kept(task / ".outlay") if KEY.encode() in data] == []
+    assert holding(task / ".outlay", KEY) == []
+
+
+def test_a_limit_inside_the_attempt_is_passed_by_one_answer_at_most(
+    task: Path, outlay: Command
+) -> None:
+    edit(task, "seconds = 100", "seconds = 100\ntokens = 1000")
+    with ModelServer(says()) as server:
+        done = outlay("search", task, *options(task, server.url, "greedy"))
+        told = server.told(KEY)
+    assert (done.returncode, ends(task)) == (4, ("failed: budget",)), done.stderr
+    (event,) = settled(task)
+    assert charged_wrongly(task, told, "told") == ""
+    one = 1300 - 1150 + 12 + 115  # an answer of the scripted model, cached input at a tenth
+    assert 1000 <= event.charge.tokens < 1000 + one
+    assert event.detail == "the limit of the attempt was reached"
+    assert unearned(task) == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "limit"), [("greedy", "seconds = 100\ntokens = 1000"), ("fails", "seconds = 100")]
+)
+def test_partial_work_is_evaluated_where_the_user_wants_it(
+    mode: str, limit: str, task: Path, outlay: Command
+) -> None:
+    edit(task, "seconds = 100", limit)
+    edit(task, "[agent]", "[agent]\npartial = true")
+    with ModelServer(says()) as server:
+        done = outlay("search", task, *options(task, server.url, mode))
+        told = server.told(KEY)
+    assert (done.returncode, ends(task)) == (0, ("scored",)), done.stderr
+    assert charged_wrongly(task, told, "told") == ""
+    assert unearned(task) == []
+    found = json.loads(done.stdout)
+    assert found["difference"]["mean"] == pytest.approx(0.2)
+
+
+def test_a_provider_that_comes_back_costs_wall_clock_only(task: Path, outlay: Command) -> None:
+    edit(task, 'patience = "1 s"', 'patience = "60 s"')
+    edit(task, "seconds = 100", "seconds = 6")
+    busy = Turn(fault="429", retry_after="4")
+    with ModelServer(
+        in_order(busy, Turn(fault="500", retry_after="4"), Turn(text=BETTER))
+    ) as server:
+        done = outlay("search", task, *options(task, server.url))
+        told = server.told(KEY)
+    assert (done.returncode, ends(task)) == (0, ("scored",)), done.stderr
+    assert charged_wrongly(task, told, "told") == ""
+    assert (told.requests, server.asked[KEY]) == (1, 3)
+    assert unearned(task) == []
+
+
+def test_a_provider_that_stays_away_is_no_mark_against_the_idea(
+    task: Path, outlay: Command
+) -> None:
+    with ModelServer(turns(Turn(fault="529"))) as server:
+        done = outlay("search", task, *options(task, server.url))
+    assert (done.returncode, ends(task)) == (1, ("infrastructure: provider",)), done.stderr
+    with ModelServer(says()) as server:
+        done = outlay("search", task, *options(task, server.url))
+    assert done.returncode == 0, done.stderr
+    assert ends(task) == ("infrastructure: provider", "scored")
+    assert len({event.attempt for event in settled(task)}) == 1
+    assert json.loads(done.stdout)["attempts"] == 1
+
+
+def test_usage_that_no_proxy_counted_is_incomplete(task: Path, outlay: Command) -> None:
+    usage = {"type": "usage", "input": 1200, "cached": 1000, "output": 40, "usd": 0.01}
+    script = f"print({json.dumps(json.dumps(usage))}); open('program.py', 'w').write({BETTER!r})"
+    (task.parent / "agent.py").write_text(script)
+    command = options(task, "")[2].partition(" {url}")[0]
+    done = outlay("search", task, "--json", "--agent", command)
+    assert (done.returncode, ends(task)) == (0, ("scored",)), done.stderr
+    (event,) = settled(task)
+    assert event.agent is not None
+    assert (event.agent.source, event.agent.complete) == ("stream", False)
+    assert charged(task) == (1200, 40)
+
+
+def test_without_a_proxy_a_limit_is_held_by_what_the_client_tells(
+    task: Path, outlay: Command
+) -> None:
+    usage = {"type": "usage", "input": 600, "output": 40}
+    script = f"import time\nwhile True: print({json.dumps(usage)!r}, flush=True); time.sleep(1)"
+    (task.parent / "agent.py").write_text(script)
+    edit(task, "seconds = 100", "seconds = 100\ntokens = 1000")
+    command = options(task, "")[2].partition(" {url}")[0]
+    done = outlay("search", task, "--json", "--agent", command)
+    assert (done.returncode, ends(task)) == (4, ("failed: budget",)), done.stderr
+    (event,) = settled(task)
+    assert event.agent is not None
+    assert event.agent.complete is False
+    assert event.charge.tokens >= 1000

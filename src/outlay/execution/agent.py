@@ -14,7 +14,7 @@ from outlay.agents.clients.registry import by_name
 from outlay.execution import fault
 from outlay.execution.folder import USAGE, agent_usage, write_metered
 from outlay.execution.job import AgentTold
-from outlay.tokens import Prices, cost
+from outlay.tokens import Prices, cost, is_spent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,6 +70,7 @@ class Session:
         self._secret = secrets.token_hex(16)
         self._printed = 0
         self._hopeless_since: float | None = None
+        self._spent = False
         self._answer = ""
         self.usage = Usage()
 
@@ -79,7 +80,7 @@ class Session:
         with ExitStack() as stack, open(self._runner.folder / LOG, "ab", 0) as log:
             self._proxy = self._open_proxy(stack)
             invocation = self._invocation()
-            lines = Lines(self._reader.line, log)
+            lines = Lines(self._read, log)
             watch = self._runner.watch
             watch.give_up, watch.idle = self._hopeless, self._waited
             try:
@@ -94,6 +95,8 @@ class Session:
                 )
                 lines.end()
                 ending = self._judged(self._reader.ending(ended.code, ended.err.last_line()))
+                if self._spent and ended.stop:
+                    ending = ending._replace(reason="budget", detail=_FAULTS["budget"])
                 self._answer = ending.answer
             finally:
                 watch.rest()
@@ -182,10 +185,20 @@ class Session:
     def _environment(self, invocation: Invocation) -> dict[str, str]:
         return {**invocation.environment, "OUTLAY_USAGE": str(self._runner.exchange / USAGE)}
 
+    def _read(self, line: str) -> list[Happened]:
+        """Return what a line tells; without a proxy, limits are held by what the client tells."""
+        told = self._reader.line(line)
+        if self._proxy is None and any(happened.kind == "usage" for happened in told):
+            used = self._reader.ending(-1, "").usage
+            used = used._replace(usd=charged(used, self._task.prices)["usd"])
+            self._spent = is_spent(used, self._task.tokens, self._task.usd)
+        return told
+
     def _hopeless(self) -> bool:
         """Return whether nothing more can come of its requests and it had time to end itself."""
         proxy = self._proxy
-        if not self._reader.hopeless and (proxy is None or not proxy.hopeless):
+        hopeless = self._reader.hopeless or self._spent
+        if not hopeless and (proxy is None or not proxy.hopeless):
             if proxy is None or not proxy.fault:
                 self._hopeless_since = None
             return False
@@ -232,7 +245,8 @@ class Session:
             )
         for found in (self._reader.ending(-1, "").usage, self._client.recover(str(self._home))):
             if found.input or found.output:
-                return found
+                # It may have asked for more than it tells, in its side requests or at its end.
+                return found._replace(complete=False)
         return Usage(
             input=len(self._task.text.encode()) // _BYTES_A_TOKEN,
             output=self._printed // _BYTES_A_TOKEN,

@@ -25,7 +25,7 @@ from outlay.agents.clients.prompts import PLAN, whole
 if TYPE_CHECKING:
     from outlay.agents.clients.contract import Reason, Request
 
-_KEPT = 1000  # lines of plain text that may be the answer
+_MOST_TEXT = 1 << 20  # characters of plain text that may be the answer, the last ones
 
 
 def filled(request: Request) -> tuple[str, ...]:
@@ -83,7 +83,8 @@ class CommandReader:
         self.hopeless = False
         self._session = ""
         self._said = ""
-        self._text: deque[str] = deque(maxlen=_KEPT)
+        self._text: deque[str] = deque()
+        self._length = 0
         self._usage = Usage()
         self._failure: tuple[str, int] = ("", 0)
         self._end: dict[str, Any] = {}
@@ -116,8 +117,14 @@ class CommandReader:
             case "end":
                 self._end = event
                 return []
-        self._text.append(text.rstrip("\n"))
+        self._keep(text.rstrip("\n"))
         return [Happened("message", shown(text))] if text.strip() else []
+
+    def _keep(self, text: str) -> None:
+        self._text.append(text[-_MOST_TEXT:])
+        self._length += len(self._text[-1]) + 1
+        while self._length > _MOST_TEXT + 1:
+            self._length -= len(self._text.popleft()) + 1
 
     def _used(self, event: dict[str, Any]) -> Happened:
         more = Usage(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 from outlay.agents.clients.contract import Usage
-from outlay.tokens import cost, weighed
+from outlay.tokens import cost, is_spent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -87,10 +87,7 @@ class Account:
     def is_spent(self) -> bool:
         """Return whether a limit is reached, and note that a request was refused for it."""
         with self._lock:
-            used = self._usage
-            counted = weighed(used.input - used.cached, used.cached, used.output)
-            spent = self._tokens is not None and counted >= self._tokens
-            spent |= self._usd is not None and (used.usd or 0.0) >= self._usd
+            spent = is_spent(self._usage, self._tokens, self._usd)
             self._refused |= spent
             return spent
 
