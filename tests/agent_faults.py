@@ -124,11 +124,12 @@ MARK = "outlay-test-fault"
 """Stands in the command line of what a real client's tool leaves behind."""
 
 _DAEMON = "import time\ntime.sleep(1)\nwhile True: open('program.py', 'w').write('9')"
+# Codex refuses to run a forced `rm`, so these do without.
 _SHELLS = {
     "endless": "sleep 600",
     "loud": "head -c 100000000 /dev/zero | tr '\\0' x",
-    "protected": "chmod 644 score.py; rm -f score.py",
-    "deletes": 'rm -rf "$PWD"/* "$PWD"',
+    "protected": "chmod 644 score.py; mv score.py program.py",
+    "deletes": 'find "$PWD" -delete',
     "daemon": shlex.join(["setsid", sys.executable, "-I", "-S", "-c", _DAEMON, MARK])
     + " </dev/null >/dev/null 2>&1 &",
     "reads": "env; cat /proc/[0-9]*/environ",
