@@ -95,6 +95,7 @@ WEAKER = {
     "protected": ("failed: protected",),
     "deletes": ("failed: protected",),
     "daemon": ("scored",),
+    "reads": ("scored",),
     "endless": ("failed: timeout",),
 }
 
@@ -103,6 +104,8 @@ WEAKER = {
 def test_without_bubblewrap_the_same_comes_of_it(
     mode: str, weaker: str, task: Path, outlay: Command
 ) -> None:
+    if (mode, weaker) == ("reads", "subreaper"):
+        pytest.skip("nothing hides the processes of one user from each other")
     edit(task, "seconds = 100", "seconds = 3")
     before = files_of(task)
     with ModelServer(says()) as server:
