@@ -98,6 +98,8 @@ class Session:
                 if self._spent and ended.stop:
                     ending = ending._replace(reason="budget", detail=_FAULTS["budget"])
                 self._answer = ending.answer
+            except fault.Fault as found:
+                raise self._excused(found) from None
             finally:
                 watch.rest()
                 self._printed = lines.total
@@ -220,6 +222,13 @@ class Session:
         if found == "cut" and ending.ok:
             return ending
         return ending._replace(ok=False, reason=found, detail=self._said(found))
+
+    def _excused(self, found: fault.Fault) -> fault.Fault:
+        """Return why it was ended; the clock blames no work that its provider was failing."""
+        failing = self._proxy.fault if self._proxy is not None else ""
+        if found.reason == "timeout" and failing in ("key", "provider", "cut"):
+            return fault.machine(failing, self._said(failing))
+        return found
 
     def _said(self, found: str) -> str:
         key = self._task.key

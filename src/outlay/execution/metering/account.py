@@ -20,6 +20,10 @@ Fault = Literal["", "key", "provider", "cut", "budget"]
 came, the limit was reached."""
 
 
+_MOST_BROKEN = 6
+"""Answers in a row that broke off after which a client that asks again does so for ever."""
+
+
 class Account:
     """Shared by all requests of an attempt; every method may be called from any thread.
 
@@ -47,6 +51,7 @@ class Account:
         self._usage = Usage(source="proxy", usd=None if prices is None else 0.0)
         self._fault: Fault = ""
         self._refused = False
+        self._broken = 0
         self._busy = 0
         self._backing_off = 0
         self._waited = 0.0
@@ -66,9 +71,13 @@ class Account:
 
     @property
     def hopeless(self) -> bool:
-        """Whether nothing is in flight, and the next request would fail as the latest did."""
+        """Whether nothing is in flight, and the next request would fail as the latest did.
+
+        An answer that broke off says so only with five others in a row before it.
+        """
         with self._lock:
-            return self._busy == 0 and self.fault not in ("", "cut")
+            passing = self.fault == "cut" and self._broken < _MOST_BROKEN
+            return self._busy == 0 and self.fault != "" and not passing
 
     @property
     def waited(self) -> float:
@@ -91,10 +100,12 @@ class Account:
             self._refused |= spent
             return spent
 
-    def ended(self, fault: Fault) -> None:
-        """Note how a request ended."""
+    def ended(self, fault: Fault, *, begun: bool = False) -> None:
+        """Note how a request ended, or that its answer has begun."""
         with self._lock:
             self._fault = fault
+            if not begun:
+                self._broken = self._broken + 1 if fault == "cut" else 0
 
     @contextmanager
     def working(self) -> Iterator[None]:

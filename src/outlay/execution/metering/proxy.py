@@ -120,7 +120,10 @@ class Proxy:
 
     @property
     def hopeless(self) -> bool:
-        """Whether nothing is in flight, and the next request would fail as the latest did."""
+        """Whether nothing is in flight, and the next request would fail as the latest did.
+
+        An answer that broke off says so only with five others in a row before it.
+        """
         return self._account.hopeless
 
     @property
