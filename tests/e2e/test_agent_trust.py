@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+import os
+import shutil
+from pathlib import Path
 
 import pytest
 
 from outlay.execution import sandbox
-from tests.agent_faults import BETTER, KEY, VARIABLE, holding, options, prepare, settled
+from tests.agent_faults import BETTER, FAULTS, KEY, VARIABLE, holding, options, prepare, settled
+from tests.agents.clients.real import REAL, installed
 from tests.e2e.conftest import Command, edit
 from tests.model_protocols import Turn
 from tests.model_server import ModelServer, turns
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(not sandbox.works("bwrap"), reason="bubblewrap does not start")
 
@@ -87,3 +87,40 @@ def test_hidden_files_the_store_other_attempts_and_the_provider_are_out_of_reach
     assert not (task / "planted").exists()
     assert holding(task / ".outlay", KEY) == []
     assert KEY not in done.stdout + done.stderr
+
+
+def copied(program: str, folder: Path) -> Path:
+    """Return a client's program in a `node_modules` of the folder, at no cost where links work."""
+    package = next(p for p in Path(program).parents if p.parent.name.startswith("@"))
+    place = folder / "node_modules" / package.parent.name / package.name
+    place.mkdir(parents=True)
+    target = place / Path(program).name
+    try:
+        os.link(os.path.realpath(program), target)
+    except OSError:
+        shutil.copy(program, target)
+    return target
+
+
+class TestReal:
+    pytestmark = REAL
+
+    def test_a_client_that_lies_in_the_users_workspace_starts(
+        self, tmp_path: Path, outlay: Command, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        program = installed("claude", monkeypatch)
+        monkeypatch.setenv(VARIABLE, KEY)
+        task = prepare(tmp_path)
+        modules = Path(program).resolve().parents
+        if not any(folder.name == "node_modules" for folder in modules):
+            pytest.skip("claude is not from npm here")
+        client = copied(os.path.realpath(program), task)
+        monkeypatch.setenv("PATH", f"{task}:{os.environ['PATH']}")
+        (task / "claude").symlink_to(client)
+        fault = FAULTS[-1]
+        with ModelServer(fault.script(shell=True)) as server:
+            common = ("--model", "fake-1", "--policy", "linear", "--json")
+            where = ("--base-url", server.url, "--key", VARIABLE)
+            done = outlay("search", task, "--agent", "claude", *common, *where)
+        assert done.returncode == 0, done.stderr
+        assert [(e.outcome, e.sandbox) for e in settled(task)] == [("scored", "bwrap")]
