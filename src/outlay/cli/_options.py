@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from outlay.store import Store
-    from outlay.task import Task
+    from outlay.task import Agent, Task
 
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -87,15 +87,20 @@ def agent(command: F) -> F:
     return command
 
 
-def with_agent(task: Task, values: dict[str, Any]) -> tuple[Task, str]:
-    """Take the agent's options out; return the task with them, and who carries plans out."""
+def agent_table(values: dict[str, Any], table: Agent) -> Agent:
+    """Take the agent's options out, and return the table with them."""
     given = {
         "client": values.pop("agent"),
         "model": values.pop("model"),
         "url": values.pop("base_url"),
         "key": values.pop("key"),
     }
-    table = replace(task.agent, **{k: v for k, v in given.items() if v is not None})
+    return replace(table, **{k: v for k, v in given.items() if v is not None})
+
+
+def with_agent(task: Task, values: dict[str, Any]) -> tuple[Task, str]:
+    """Take the agent's options out; return the task with them, and who carries plans out."""
+    table = agent_table(values, task.agent)
     changed = replace(task, agent=table)
     check(changed, "command line")
     return changed, table.client or LEVERS

@@ -64,6 +64,11 @@ def examine_agent(
     checks = [examine_program(name, command)]
     if key:
         checks.append(examine_key(key))
+    elif not url and name in _PROTOCOLS:
+        found = (
+            "none is named: it uses its own account, and what it tells of its tokens is charged"
+        )
+        checks.append(Check(name="key", ok=True, found=found))
     if (key or url) and name in _PROTOCOLS:
         checks.append(examine_call(name, model, url, os.environ.get(key, "") if key else ""))
     return checks
