@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from outlay.ablating import SurfaceReflector, is_ablation
+from outlay.ablations.running import SurfaceReflector, is_ablation
 from outlay.agents import access
 from outlay.agents.reflector import BUILT_IN
 from outlay.budget import Charge
@@ -125,7 +125,8 @@ class Engine:
     A job that an earlier driver started has died with it.
     """
 
-    def __init__(self, seed: int, clock: Clock, accidents: Accidents) -> None:
+    def __init__(self, seed: int, clock: Clock, accidents: Accidents, answer=None) -> None:
+        self.answer = answer or model_answer
         self.seed = seed
         self.clock = clock
         self.accidents = accidents
@@ -166,7 +167,7 @@ class Engine:
         seconds = round(outcome.uniform(0.5, 2.0) * len(job.runs), 3)
         result = Result(id=job.id, status="done", seconds=seconds, tokens_out=7)
         if job.agent is not None and job.agent.schema:
-            answer = model_answer(job.agent.schema, outcome)
+            answer = self.answer(job.agent.schema, outcome)
             told = AgentTold(client="model", requests=1, source="proxy", answer=answer)
             result = result._replace(agent=told, tokens_in=50, seconds=0.5)
         if work == "m1":
@@ -252,6 +253,7 @@ def open_driver(
     workers: int = 1,
     seed: int = 0,
     accidents: Accidents | None = None,
+    answer=None,
     on_step=lambda entries, state: None,
 ) -> Driver:
     """Begin the run or take it up, as a command would."""
@@ -264,7 +266,7 @@ def open_driver(
         RUN,
         state,
         place_of(task, agent),
-        Engine(seed, clock, accidents or Accidents()),
+        Engine(seed, clock, accidents or Accidents(), answer),
         reflector=reflector_of(task),
         on_step=on_step,
         monotonic=clock,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from outlay.ablations.api import ablate_run, ablate_task
     from outlay.api import Ask, Study, search
     from outlay.designs.planning import Plan, design
     from outlay.designs.states import ResearchState
@@ -66,12 +67,15 @@ __all__ = [
     "Task",
     "Workspace",
     "ablate",
+    "ablate_run",
+    "ablate_task",
     "design",
     "load",
     "search",
 ]
 
 _HOMES = {
+    "outlay.ablations.api": ("ablate_run", "ablate_task"),
     "outlay.api": ("Ask", "Study", "search"),
     "outlay.designs.planning": ("Plan", "design"),
     "outlay.designs.states": ("ResearchState",),

@@ -19,7 +19,6 @@ from outlay.session import quiet, sitting
 from outlay.task import Evaluator, Task, check
 
 if TYPE_CHECKING:
-    from types import TracebackType
     from typing import Self
 
     from outlay.driver import Driver
@@ -214,12 +213,7 @@ class Study:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _close(self, ask: Ask, value: float | None, seconds: float, fault: str) -> None:

@@ -191,6 +191,51 @@ def test_single_stops_after_one_attempt() -> None:
     assert by_name("single").move(tree, situation(tree, attempts=1)) is None
 
 
+def test_best_of_n_carries_the_first_plan_out_again_and_again() -> None:
+    tree = Tree()
+    policy = by_name("best-of-n")
+    assert policy.move(tree, situation(tree)) == ("execute", tree.root)
+    run(tree, 0, 0.5)
+    assert policy.move(tree, situation(tree)) == ("repeat", tree.root)
+    grow(tree, 0, 0.5, kind="repeat")
+    assert policy.move(tree, situation(tree)) == ("execute", tree.nodes[1])
+    run(tree, 1, None)
+    assert policy.move(tree, situation(tree)) == ("repeat", tree.root)
+
+
+def test_best_of_n_goes_on_where_the_first_attempt_failed_or_still_runs() -> None:
+    tree = Tree()
+    tree.launch(tree.root, 1)
+    assert by_name("best-of-n").move(tree, situation(tree)) == ("repeat", tree.root)
+    tree.settle_without_score(tree.root, "failed")
+    assert by_name("best-of-n").move(tree, situation(tree)) == ("repeat", tree.root)
+
+
+def test_a_node_is_not_reflected_on_twice_at_once() -> None:
+    tree = scored_root()
+    tree.reflect(tree.root, begins=True)
+    assert by_name("adaptive").move(tree, situation(tree)) is None
+    grow(tree, 0, 0.5)
+    assert by_name("adaptive").move(tree, situation(tree)) == ("execute", tree.nodes[1])
+    run(tree, 1, 0.6)
+    tree.reflect(tree.nodes[1], begins=True)
+    assert by_name("adaptive").move(tree, situation(tree)) is None
+    tree.reflect(tree.root, begins=False)
+    assert by_name("adaptive").move(tree, situation(tree)) == ("reflect", tree.root)
+
+
+def test_a_failed_root_is_open_again_with_another_plan() -> None:
+    tree = Tree()
+    tree.draft_root(Child(node=0, plan="one"))
+    run(tree, 0, None)
+    assert by_name("adaptive").move(tree, situation(tree)) is None
+    tree.draft_root(Child(node=0, plan="two"))
+    assert by_name("adaptive").move(tree, situation(tree)) == ("execute", tree.root)
+    run(tree, 0, 0.4)
+    assert (tree.root.value, tree.root.unsettled) == (0.4, 0)
+    assert by_name("adaptive").move(tree, situation(tree)) == ("reflect", tree.root)
+
+
 def test_continue_children_do_not_count_towards_m() -> None:
     tree = scored_root(children=1)
     grow(tree, 0, 0.5, kind="continue")

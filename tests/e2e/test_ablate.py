@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 
 import outlay as library
-from outlay.ablating import SurfaceReflector
+from outlay.ablations import findings
+from outlay.ablations.components import origin_of
+from outlay.ablations.running import SurfaceReflector
 from outlay.replay import verify
+from outlay.runs import run_folder
 from outlay.sqlite_store import SqliteStore
 from tests.e2e.conftest import OUTLAY, Command, edit, until
 
@@ -177,7 +180,7 @@ def test_a_killed_ablation_goes_on_to_the_same_end(switches: Path, outlay: Comma
     assert found["measurements"] == 6
     for key in ("effects", "interactions", "best", "failed"):
         assert found[key] == whole[key]
-    _verify(switches / ".outlay" / "store.db", "switches-ablation", takes_apart=False)
+    _verify(switches / ".outlay" / "store.db", "switches-ablation")
 
 
 def test_more_workers_measure_as_much(switches: Path, outlay: Command) -> None:
@@ -185,6 +188,10 @@ def test_more_workers_measure_as_much(switches: Path, outlay: Command) -> None:
     found = json.loads(done.stdout)
     assert found["measurements"] == 16
     assert found["blamed"] == [{"a": "off", "c": "on"}]
+
+
+def test_any_seed_will_do(switches: Path, outlay: Command) -> None:
+    assert outlay("ablate", switches, "--budget", "3", "--seed", "-1").returncode == 0
 
 
 def test_people_get_a_short_table(switches: Path, outlay: Command) -> None:
@@ -232,7 +239,11 @@ def test_a_champions_hunks_are_told_apart(champion: Path, outlay: Command) -> No
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["run"] == "agent-node0-by-hunk"
-    assert found["origin"] == {"run": "agent", "node": 0, "by": "hunk"} | {"self_reported": False}
+    origin = found["origin"]
+    assert (origin["run"], origin["node"], origin["by"]) == ("agent", 0, "hunk")
+    assert not origin["self_reported"]
+    assert origin["noise_sd"] == pytest.approx(0.001, rel=2)
+    assert origin["noise_df"] > 0
     assert found["configurations"] == found["measurements"] == 8
     needed, idle, breaks = "program.py:1", "program.py:9", "program.py:18"
     assert {e["factor"] for e in found["effects"]} == {needed, idle, breaks}
@@ -242,7 +253,7 @@ def test_a_champions_hunks_are_told_apart(champion: Path, outlay: Command) -> No
     assert found["minimal"]["left_out"] == [idle]
     assert found["minimal"]["measured"]
     assert found["minimal"]["gain"] == pytest.approx(0.4, abs=0.05)
-    _verify(champion, "agent-node0-by-hunk", takes_apart=True)
+    _verify(champion, "agent-node0-by-hunk")
 
 
 def test_the_minimal_patch_applies_and_resuming_by_name_goes_on(
@@ -297,6 +308,65 @@ def test_a_champions_levers_are_told_apart(switches: Path, outlay: Command) -> N
     assert "minimal.patch" not in found["files"]
 
 
+def test_python_goes_on_with_what_the_shell_began(switches: Path, outlay: Command) -> None:
+    began = json.loads(outlay("ablate", switches, "--budget", "4", "--json").stdout)
+    surface = library.ablate_task(switches, 6)
+    ended = json.loads(outlay("ablate", switches, "--budget", "6", "--json").stdout)
+    assert (began["measurements"], ended["measurements"]) == (4, 6)
+    shell = library.Surface.load(ended["files"]["surface.json"])
+    assert [t.config for t in shell.measurements] == [t.config for t in surface.measurements]
+    assert surface.predict({"a": "on"}) == shell.predict({"a": "on"})
+    task = library.load(switches)
+    again = library.ablate_task(task, library.Budget(attempts=3), run="other")
+    assert len(again.measurements) == 3
+    store = switches / ".outlay" / "store.db"
+    assert {run.name for run in SqliteStore(store).runs()} == {"switches-ablation", "other"}
+
+
+def test_python_takes_a_champion_apart(champion: Path) -> None:
+    surface = library.ablate_run("agent", 8, store=champion, name="parts")
+    small = findings.minimal(surface)
+    assert small is not None
+    assert small.left_out == ["program.py:9"]
+    assert (champion.parent / "runs" / "parts" / "minimal.patch").exists()
+
+
+@pytest.mark.parametrize(
+    ("call", "part"),
+    [
+        (lambda s, c: library.ablate_task(s, 1), "2 to 16"),
+        (lambda s, c: library.ablate_task(s, 17), "2 to 16"),
+        (lambda s, c: library.ablate_task(s, "8"), "a number of measurements"),
+        (lambda s, c: library.ablate_task(s, library.Budget(usd=1.0)), "or seconds"),
+        (lambda s, c: library.ablate_task(s / "nowhere"), "nowhere"),
+        (lambda s, c: library.ablate_run("nobody", store=c), "agent"),
+        (lambda s, c: library.ablate_run("agent", by="line", store=c), "hunk or file"),
+        (lambda s, c: library.ablate_run("agent", 4, name="agent", store=c), "a new name"),
+        (lambda s, c: library.ablate_run("agent", 4, name="../x", store=c), "run"),
+        (lambda s, c: library.ablate(str(s), ["a"], 2), "ablate_task"),
+    ],
+)
+def test_python_refuses_what_it_cannot_ablate(switches: Path, champion: Path, call, part) -> None:
+    with pytest.raises(library.InputError, match=part):
+        call(switches, champion)
+    assert not (switches / ".outlay").exists()
+
+
+def test_the_ablation_of_a_champion_may_be_named(champion: Path, outlay: Command) -> None:
+    named = ("ablate", "--run", "agent", "--store", champion, "--name", "parts", "--budget", "3")
+    assert json.loads(outlay(*named, "--json").stdout)["run"] == "parts"
+    done = outlay(*named, "--seed", "7")
+    assert done.returncode == 2
+    assert "seed (0 then, 7 now)" in done.stderr
+    assert "under a new name" in done.stderr
+    done = outlay(*named[:-3], "many", "--budget", "9")
+    assert "2 to 8" in done.stderr
+    assert not (champion.parent / "runs" / "many").exists()
+    done = outlay("ablate", champion.parent.parent, "--name", "parts", "--budget", "3")
+    assert done.returncode == 2
+    assert "--run" in done.stderr
+
+
 def test_a_baseline_without_a_score_is_an_error(switches: Path, outlay: Command) -> None:
     (switches / "score.py").write_text("raise SystemExit(3)")
     done = outlay("ablate", switches, "--json")
@@ -306,6 +376,9 @@ def test_a_baseline_without_a_score_is_an_error(switches: Path, outlay: Command)
     assert outlay("ablate", switches, "--budget", "3").returncode == 0
 
 
-def _verify(store: Path, run: str, *, takes_apart: bool) -> None:
+def _verify(store: Path, run: str) -> None:
     with SqliteStore(store) as opened:
-        assert verify(opened.read(run), SurfaceReflector(takes_apart=takes_apart)) == []
+        entries = list(opened.read(run))
+    objects = run_folder(store, run) / "objects"
+    origin = origin_of(entries[0].event.files, objects)
+    assert verify(entries, SurfaceReflector(origin)) == []

@@ -124,6 +124,17 @@ def test_single_makes_one_attempt(task: Path, outlay: Command) -> None:
     assert found["difference"]["mean"] == pytest.approx(0.2)
 
 
+def test_best_of_n_begins_again_each_time(task: Path, outlay: Command) -> None:
+    options = ("--agent", agent(task, IMPROVES), "--policy", "best-of-n")
+    done = outlay("search", task, "--json", *options)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["attempts"], found["policy"]) == (3, "best-of-n")
+    scores = [event.evaluations[0].value for event in settled(task)]
+    assert scores == pytest.approx([0.4, 0.4, 0.4], abs=0.03)
+    _check_charges(task, found["charges"]["total"])
+
+
 @pytest.mark.parametrize(("limit", "attempts"), [(("--tokens", "2300"), 2), (("--usd", "0.5"), 2)])
 def test_no_attempt_starts_once_tokens_or_money_are_spent(
     task: Path, outlay: Command, limit: tuple[str, str], attempts: int

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from outlay.ablating import ablation_of, surface_of
-from outlay.ablation_summary import ablated
-from outlay.components import Origin
+from outlay.ablations.components import Origin
+from outlay.ablations.running import ablation_of, surface_of
+from outlay.ablations.summary import ablated
+from outlay.report import View, history, markdown
 from outlay.report.ablation import write_ablation
 from outlay.store import MemoryStore
 from outlay.surfaces.factors import read_factors
 from outlay.surfaces.measurements import Measurement
 from outlay.surfaces.surface import Surface
+from outlay.task import Budget
 from tests.driving import RUN, Accidents, drive, task
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ class Names(HTMLParser):
 
 @pytest.fixture(scope="module")
 def state():
-    made = ablation_of(task(levers=3), 9, None)
+    made = ablation_of(task(levers=3), Budget(attempts=9))
     return drive(MemoryStore(), made, accidents=Accidents(failed=0.3))
 
 
@@ -84,3 +86,14 @@ def test_one_component_alone_has_a_report(state, tmp_path: Path) -> None:
     assert found.minimal.kept == ["a"]
     write_ablation(found, surface, "What?", tmp_path)
     assert "1 of 1 component (a)" in (tmp_path / "ablation.md").read_text()
+
+
+def test_the_report_of_the_run_says_nothing_of_champions() -> None:
+    made = ablation_of(task(levers=3), Budget(attempts=5))
+    store = MemoryStore()
+    state = drive(store, made)
+    text = markdown(View(run=RUN, state=state, history=history(store.read(RUN))))
+    assert "An ablation: 5 configurations measured" in text
+    assert "## Attempts" in text
+    assert "## Champion" not in text
+    assert "| champion | 1 |" not in text

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from outlay.errors import BudgetError, InputError, NothingUsableError
 from outlay.surfaces.ablation import Ablation, ablate
 from outlay.surfaces.factors import Inactive
+from outlay.surfaces.measurements import KNOWN_DF, Noise
 from outlay.surfaces.surface import Surface
 from outlay.task import Budget
 
@@ -88,6 +89,46 @@ def test_a_program_that_raises_or_returns_nan_marks_the_cell_and_goes_on():
     assert len({tuple(call.values()) for call in calls}) == 12
 
 
+def test_whatever_a_program_does_is_a_finding_about_one_configuration():
+    def odd(config):
+        if config["a"]:
+            raise SystemExit(2)
+        if config["b"]:
+            return {"loss": 1.0}
+        return {"score": np.array(1.0 + config["c"])}
+
+    surface = ablate(odd, NAMES, 16)
+    reasons = {taken.reason for taken in surface.measurements}
+    assert reasons == {"", "SystemExit: 2", "metric: found loss, allowed: score"}
+    assert len(surface.measurements) == 16
+    assert surface.effects().set_index("factor").effect["c"] > 0.2
+
+
+def test_a_metric_by_another_name_costs_one_call():
+    calls = []
+
+    def program_of(config):
+        calls.append(config)
+        return {"score": 1.0}
+
+    with pytest.raises(InputError, match="found score, allowed: loss"):
+        ablate(program_of, NAMES, 8, metric="loss")
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e69])
+def test_values_of_any_size_are_read(size):
+    effects = ablate(lambda c: size * c["a"], NAMES, 16).effects().set_index("factor").effect
+    assert effects["a"] == pytest.approx(size)
+    with pytest.raises(NothingUsableError, match="at most 1e\\+70"):
+        ablate(lambda c: 1e308, NAMES, 2)
+
+
+def test_what_costs_nothing_is_bought_first():
+    surface = ablate(program, NAMES, 8, cost=lambda c: 5.0 * c["d"])
+    assert sum(bool(t.config["d"]) for t in surface.measurements) <= 2
+
+
 def test_if_everything_fails_nothing_is_invented():
     def broken(config):
         raise ValueError("no data")
@@ -111,6 +152,18 @@ def test_if_everything_fails_nothing_is_invented():
         ({"budget": Budget(tokens=5)}, "attempts, seconds or usd"),
         ({"budget": Budget(usd=5.0)}, "cost"),
         ({"direction": "up"}, "maximize or minimize"),
+        ({"noise": -0.1}, "at least 0"),
+        ({"factors": 3}, "a list of names"),
+        ({"factors": {"a", "b"}}, "a list of names"),
+        ({"factors": {"a": 3}}, "at least two levels"),
+        ({"factors": {"a": [[1], [2]]}}, "numbers, texts or bools"),
+        ({"factors": {"a": [float("nan"), 1.0]}}, "numbers, texts or bools"),
+        ({"equalities": [("a", "b")]}, "Inactive"),
+        ({"equalities": [Inactive(factor="a", when="a")]}, "another factor"),
+        ({"seed": -1}, "at least 0"),
+        ({"save": "/nowhere/surface.json"}, "a folder that there is"),
+        ({"budget": Budget(usd=1.0), "cost": lambda config: -1.0}, "at least 0"),
+        ({"noise": float("nan")}, "at least 0"),
         ({"equalities": [Inactive(factor="zz")]}, "a, b, c, d"),
         ({"equalities": [Inactive(factor="a", when="b", at=3)]}, "False, True"),
     ],
@@ -138,7 +191,7 @@ def test_several_metrics_need_a_name_and_one_is_enough(tmp_path):
     with pytest.raises(InputError, match="loss, time"):
         ablate(metrics, NAMES, 4, save=tmp_path / "kept.json")
     assert len(Surface.load(tmp_path / "kept.json").measurements) == 1
-    with pytest.raises(NothingUsableError, match="metric speed: found loss, time"):
+    with pytest.raises(InputError, match="found loss, time, allowed: speed"):
         ablate(metrics, NAMES, 2, metric="speed")
     surface = ablate(metrics, NAMES, 8, metric="loss", direction="minimize")
     assert surface.metric == "loss"
@@ -255,6 +308,54 @@ def test_noise_is_smoothed_and_repeats_are_allowed():
     assert (measured.high > measured.low).all()
 
 
+@pytest.mark.parametrize("sd", [1e-9, 0.05])
+def test_known_noise_gives_narrower_intervals_that_still_hold(sd, tmp_path):
+    rng = np.random.default_rng(0)
+
+    def noisy(config):
+        return program(config) + sd * rng.normal()
+
+    surface = ablate(noisy, NAMES, 10, noise=sd)
+    unsure = Surface(surface.factors, surface.measurements, noise=Noise())
+    known, unknown = (s.effects("conditional") for s in (surface, unsure))
+    reach = (known.effect_high - known.effect_low).mean()
+    assert reach < (unknown.effect_high - unknown.effect_low).mean()
+    true = {"a": 2.25, "b": -1.0}
+    for row in surface.effects().itertuples():
+        if row.factor in true:
+            assert row.effect_low < true[row.factor] < row.effect_high
+    surface.save(tmp_path / "noisy.json")
+    assert Surface.load(tmp_path / "noisy.json").noise == Noise(sd, KNOWN_DF)
+
+
+def test_a_factor_may_bear_the_name_of_a_column():
+    names = ["effect", "level", "mean", "config_mean"]
+    surface = ablate(lambda c: 1.0 * c["effect"] + 2.0 * c["mean"], names, 16)
+    table = surface.effects("conditional")
+    assert set(table[table.factor == "effect"].effect.round(9)) == {1.0}
+    assert set(table.config_level) == {False, True, ""}
+    cells = surface.table()
+    assert (cells["mean"] == cells.effect + 2.0 * cells.config_config_mean).all()
+    assert set(cells.config_mean) == {False, True}
+
+
+@pytest.mark.parametrize("d", [4, 6, 8])
+def test_every_way_to_read_a_prediction_agrees(d):
+    rng = np.random.default_rng(3)
+    names, size = [f"f{i}" for i in range(d)], rng.normal(size=d)
+    surface = ablate(
+        lambda c: float(size @ list(c.values())) + 2 * c["f0"] * c["f1"],
+        names,
+        9,
+        direction="maximize",
+    )
+    best = surface.best()
+    assert surface.predict(best.config).mean == pytest.approx(best.estimate.mean, rel=1e-9)
+    for row in surface.table().iloc[::17].to_dict("records"):
+        found = surface.predict({name: row[name] for name in names})
+        assert (found.mean, found.high) == pytest.approx((row["mean"], row["high"]), rel=1e-9)
+
+
 def test_an_earlier_surface_of_the_same_workflow_helps():
     def wild(config):
         code = int("".join(str(int(on)) for on in config.values()), 2)
@@ -320,6 +421,20 @@ def test_a_batch_holds_different_configurations():
         ablation.tell(suggestion.config, program(suggestion.config))
     batch = [tuple(s.config.values()) for s in ablation.ask(5)]
     assert len(set(batch)) == 5
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_what_is_in_flight_counts_as_measured(noisy):
+    ablation, slow = (Ablation(NAMES, budget=12, noisy=noisy) for _ in range(2))
+    for one in (ablation, slow):
+        for suggestion in one.ask(2):
+            one.tell(suggestion.config, program(suggestion.config))
+    batch = ablation.ask(6)
+    assert [*slow.ask(3), *slow.ask(3)] == batch
+    assert len({tuple(s.config.values()) for s in batch}) == 6
+    started = Ablation(NAMES, budget=12, noisy=noisy)
+    first = [s.config for s in (*started.ask(2), *started.ask(2), *started.ask(2))]
+    assert all(first.count(config) == 1 for config in first)
 
 
 @settings(max_examples=15, deadline=None)

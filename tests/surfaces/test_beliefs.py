@@ -9,7 +9,7 @@ from outlay.surfaces.beliefs import Assumptions, believe, candidate_gates
 from outlay.surfaces.cube import bits, edges
 from outlay.surfaces.earlier import standardise
 from outlay.surfaces.equalities import Gate, effective
-from outlay.surfaces.intervals import QUANTILE, half_width, typical_share
+from outlay.surfaces.intervals import FIRST, LATER, NORMAL, half_width, typical_share
 from outlay.surfaces.mixture import Models, Observations, average, evidence, kernel
 from outlay.surfaces.proposal import propose
 from outlay.surfaces.purchase import remaining_uncertainty, smallest
@@ -154,19 +154,19 @@ def test_beliefs_follow_shift_and_scale_of_the_metric(seed, shift, scale):
 def test_proposals_start_with_the_anchors_and_skip_blocked_cells():
     given, rng = Assumptions(space=SPACE), np.random.default_rng(0)
     empty = seen_at([], [])
-    assert [p.cell for p in propose(given, empty, (), 3, rng)] == [0, 15]
+    assert [p.cell for p in propose(given, empty, 3, rng)] == [0, 15]
     seen = seen_at([0, 15], [0.0, 1.0])
-    cells = [p.cell for p in propose(given, seen, (1, 2, 3), 20, rng)]
+    cells = [p.cell for p in propose(given, seen, 20, rng, blocked=(1, 2, 3))]
     assert sorted(cells) == [c for c in range(1, 15) if c > 3]
-    assert propose(given, seen, range(1, 15), 1, rng) == []
-    assert propose(given, empty, range(16), 1, rng) == []
+    assert propose(given, seen, 1, rng, blocked=range(1, 15)) == []
+    assert propose(given, empty, 1, rng, blocked=range(16)) == []
 
 
 def test_a_batch_starts_with_the_single_best_and_gains_a_share_each():
     seen = seen_at([0, 15], [0.0, 1.0])
     given = Assumptions(space=SPACE)
-    batch = propose(given, seen, (), 14, np.random.default_rng(0))
-    assert batch[0] == propose(given, seen, (), 1, np.random.default_rng(0))[0]
+    batch = propose(given, seen, 14, np.random.default_rng(0))
+    assert batch[0] == propose(given, seen, 1, np.random.default_rng(0))[0]
     assert all(0 <= p.gain <= 1 for p in batch)
 
 
@@ -174,7 +174,7 @@ def test_gain_per_cost_decides_where_there_are_prices():
     seen = seen_at([0, 15], [0.0, 1.0])
     dear = {cell: 100.0 if cell & 1 else 1.0 for cell in range(16)}
     given = Assumptions(space=SPACE)
-    batch = propose(given, seen, (), 5, np.random.default_rng(0), dear.__getitem__)
+    batch = propose(given, seen, 5, np.random.default_rng(0), price=dear.__getitem__)
     assert all(p.cell & 1 == 0 for p in batch)
 
 
@@ -184,9 +184,11 @@ def test_flat_earlier_surfaces_say_nothing():
 
 
 def test_intervals_grow_with_variance_and_where_little_is_left():
-    assert half_width(np.array([4.0]))[0] == pytest.approx(2 * QUANTILE)
-    assert half_width(np.array([0.0]), added=1.0)[0] == pytest.approx(QUANTILE)
-    assert typical_share(4, 64) == 0 < typical_share(8, 64) < typical_share(12, 64)
+    nothing, no, yes = np.zeros(1), np.array([False]), np.array([True])
+    assert half_width(np.array([4.0]), 0.0, 3, no)[0] == pytest.approx(2 * FIRST)
+    assert half_width(nothing, 1.0, 30, no)[0] == pytest.approx(LATER)
+    assert FIRST < half_width(nothing, 1.0, 8, no)[0] < LATER
+    assert half_width(np.array([4.0]), 1.0, 3, yes)[0] == pytest.approx(2 * NORMAL)
     assert typical_share(12, 64) == typical_share(40, 64) < typical_share(60, 64)
 
 

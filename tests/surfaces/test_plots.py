@@ -3,6 +3,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+from matplotlib.collections import PathCollection
 
 from outlay.errors import InputError
 from outlay.surfaces.ablation import ablate
@@ -33,6 +34,22 @@ def test_pictures_show_every_factor_and_mark_what_is_known(surface):
     dots, crosses = surface.plot("surface").axes[0].collections
     assert len(dots.get_offsets()) == surface.table().measured.sum()
     assert len(crosses.get_offsets()) == (surface.table().failed != "").sum()
+
+
+def test_a_large_space_shows_the_effects_from_measured_backgrounds():
+    names = [f"f{i}" for i in range(10)]
+    large = ablate(lambda c: 1.0 * c["f0"] + c["f1"] * c["f2"], names, 6)
+    axes = large.plot("effects").axes[0]
+    assert "measured backgrounds" in axes.get_title()
+    dots = [len(c.get_offsets()) for c in axes.collections if isinstance(c, PathCollection)]
+    assert len(dots) == 10
+    assert max(dots) <= 6
+
+
+def test_names_are_no_mathematics_and_a_notebook_shows_the_picture():
+    odd = ablate(lambda c: 1.0 * c["$a_{$"], ["$a_{$", "b$"], 4)
+    for kind in ("effects", "interactions", "surface"):
+        assert odd.plot(kind)._repr_png_().startswith(b"\x89PNG")
 
 
 def test_wrong_kinds_and_too_many_tiles_are_refused(surface):

@@ -13,17 +13,14 @@ import numpy as np
 
 from outlay.bench.whatworked import BOUNDS
 from outlay.bench.whatworked_report import Interval, bootstrap
-from outlay.surfaces.beliefs import Assumptions, believe
-from outlay.surfaces.cube import FloatArray, bits
+from outlay.surfaces.ablation import Ablation
 from outlay.surfaces.methods import published_method
-from outlay.surfaces.mixture import Observations
-from outlay.surfaces.proposal import propose
 from outlay.surfaces.scoring import score
-from outlay.surfaces.space import Space
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from outlay.surfaces.cube import FloatArray
     from outlay.surfaces.tables import Table
 
 
@@ -79,17 +76,16 @@ def _noisy_row(table: Table, budget: int, share: float, seeds: int) -> NoisyRow:
 
 def _run_ours(table: Table, budget: int, share: float, seed: int) -> tuple[FloatArray, int]:
     """Return our predicted table, and how many purchases were repeats."""
-    given = Assumptions(space=Space(levels=(2,) * table.d), noisy=True)
+    names = [f"factor{i}" for i in range(table.d)]
+    ablation = Ablation(names, budget=budget + 2, noisy=True, seed=seed)
     rng, scale = np.random.default_rng(seed), share * float(np.ptp(table.truth))
-    values: dict[int, list[float]] = {}
-    for step in range(budget + 2):
-        seen = _observations(given.space, values)
-        cell = propose(given, seen, (), 1, np.random.default_rng([seed, step]))[0].cell
-        values.setdefault(cell, []).append(float(table.truth[cell] + scale * rng.normal()))
-    seen = _observations(given.space, values)
-    beliefs = believe(given, seen, np.random.default_rng(seed), fading=True)
-    mean = beliefs.posterior(bits(table.d)).mean
-    return np.clip(mean, *BOUNDS), budget + 2 - len(values)
+    while ablation.remaining:
+        config = ablation.ask()[0].config
+        cell = ablation.factors.cell(config)
+        ablation.tell(config, float(table.truth[cell] + scale * rng.normal()))
+    readout = ablation.surface().readout
+    mean = readout.cells(np.arange(len(table.truth))).mean
+    return np.clip(mean, *BOUNDS), budget + 2 - len(readout.exact)
 
 
 def _run_rival(table: Table, budget: int, share: float, seed: int) -> FloatArray:
@@ -102,11 +98,3 @@ def _run_rival(table: Table, budget: int, share: float, seed: int) -> FloatArray
         known[cell] = float(table.truth[cell] + scale * rng.normal())
         cell = len(table.truth) - 1 if len(known) == 1 else method.next(known)
     return method.predict(known)
-
-
-def _observations(space: Space, values: dict[int, list[float]]) -> Observations:
-    return Observations(
-        rows=space.rows(np.array(list(values), dtype=np.int64)),
-        values=np.array([np.mean(found) for found in values.values()]),
-        repeats=np.array([len(found) for found in values.values()], dtype=np.int64),
-    )

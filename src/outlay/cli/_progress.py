@@ -21,7 +21,6 @@ from outlay.report.words import change, cut, duration, printable, standing_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
     from typing import TextIO
 
     from outlay.events import Entry
@@ -88,12 +87,7 @@ class Progress:
             self._unsaid.append(self._title)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
             self._live = None

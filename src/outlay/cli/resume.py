@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from outlay.ablating import is_ablation
+from outlay.ablations.components import origin_of
+from outlay.ablations.planning import Plan
+from outlay.ablations.running import is_ablation
 from outlay.cli import _options
 from outlay.cli._conduct import conduct
 from outlay.cli.ablate import carry_out
 from outlay.errors import InputError
-from outlay.runs import Settings, default_store, load_state
+from outlay.runs import Settings, default_store, load_state, run_folder
 from outlay.sqlite_store import SqliteStore
 
 if TYPE_CHECKING:
@@ -44,7 +46,12 @@ def command(
     task = replace(state.task, budget=_changed(state, _options.budget(dict(values))))
     settings = Settings(seed=started.seed, agent=started.agent, workers=workers or state.workers)
     if is_ablation(task):
-        return carry_out(task, name, settings, path, started.files, as_json=as_json)
+        objects = run_folder(path, name) / "objects"
+        origin = origin_of(started.files, objects)
+        # The files of a task's ablation are taken from its folder, to see whether they changed.
+        files = started.files if origin is not None else None
+        plan = Plan(task=task, run=name, store=path, origin=origin, files=files)
+        return carry_out(plan, settings, as_json=as_json)
     return conduct(task, name, settings, path, where=f"run {name!r}", as_json=as_json)
 
 

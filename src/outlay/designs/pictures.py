@@ -21,10 +21,11 @@ def new_figure(width: float, height: float) -> Figure:
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
+
+        from outlay.notebook import ShownFigure
     except ImportError as error:
         raise InputError("a picture needs matplotlib: pip install 'outlay[plot]'") from error
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = ShownFigure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 

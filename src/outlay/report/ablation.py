@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from outlay.ablations.findings import ranked
 from outlay.execution.folder import write_whole
-from outlay.findings import ranked
 from outlay.report.ablation_pictures import pictures
 from outlay.report.blocks import Card, Code, Image, Table, Text
 from outlay.report.markdown import document as as_markdown
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from outlay.ablation_summary import Ablated
-    from outlay.findings import Effect
+    from outlay.ablations.findings import Effect
+    from outlay.ablations.summary import Ablated
     from outlay.report.blocks import Block
     from outlay.surfaces.factors import Config
     from outlay.surfaces.surface import Surface

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from outlay.allocation.policies import STAR
 from outlay.report import attempt_cards, evidence_cards, tree_cards
 from outlay.report.blocks import Card, Code, Table, Text
 from outlay.report.glossary import WORDS
@@ -21,8 +22,17 @@ if TYPE_CHECKING:
 
 
 def cards(view: View) -> list[Card]:
-    """Return all cards of a run in the order of reading."""
-    return [_card(title, analysis, view) for title, analysis in ANALYSES.items()]
+    """Return all cards of a run in the order of reading; an ablation compares no champions."""
+    left_out = OF_A_SEARCH if _is_ablation(view) else ()
+    return [
+        _card(title, analysis, view)
+        for title, analysis in ANALYSES.items()
+        if title not in left_out
+    ]
+
+
+def _is_ablation(view: View) -> bool:
+    return view.state.started is not None and view.state.task.search.policy == STAR
 
 
 def _card(title: str, analysis: Analysis, view: View) -> Card:
@@ -38,7 +48,7 @@ def found(view: View) -> list[Block]:
     state = view.state
     blocks: list[Block] = [Text(text=finding(state), tone="lead")]
     blocks += [Text(text=f"Evaluator: {problem}", tone="bad") for problem in state.problems]
-    if not state.baseline_values:
+    if not state.baseline_values or _is_ablation(view):
         return blocks
     rows = []
     for who, node in (("champion", state.contest.champion), ("baseline", state.baseline)):
@@ -161,3 +171,6 @@ ANALYSES: dict[str, Analysis] = {
     "To run it again": again,
     "Words": glossary,
 }
+
+OF_A_SEARCH = ("Champion", "Champion curve", "Which levers helped", "Judgements", "Dead ends")
+"""Cards about champions, or about what the surface of an ablation says better."""

@@ -20,13 +20,13 @@ def champion_figure(state: State, entries: Iterable[Entry]) -> Any:
 
     Failed attempts are marked at the foot: they have no score. Needs `outlay[plot]`.
     """
-    from matplotlib.figure import Figure
+    from outlay.notebook import ShownFigure
 
     course = history(entries)
     nodes = [state.tree.nodes[state.nodes[attempt]] for attempt in range(1, state.attempts + 1)]
     scored = [(k, node.score) for k, node in enumerate(nodes, 1) if node.score is not None]
     failed = [k for k, node in enumerate(nodes, 1) if node.status in ("failed", "lost")]
-    figure = Figure(figsize=(8, 4.2), layout="constrained")
+    figure = ShownFigure(figsize=(8, 4.2), layout="constrained")
     axes = figure.add_subplot()
     if scored:
         places, scores = zip(*scored, strict=True)

@@ -218,6 +218,8 @@ def _frame(low: float, high: float, end: int, metric: str) -> list[str]:
 def ticks(low: float, high: float, count: int) -> list[float]:
     """Return round numbers inside the range, at most about `count` of them."""
     raw = (high - low) / max(count, 1)
+    if raw < 1e-300:  # its power of ten is no number any more
+        return [low]
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(s * power for s in (1, 2, 5, 10) if s * power >= raw)
     first = math.ceil(low / step - 1e-9)

@@ -127,7 +127,8 @@ STATUS = {"open": "not tried", "running": "in flight"}
 
 def standing_word(state: State, node: Node) -> str:
     """Return in one word where the node stands."""
-    if node.id == state.contest.champion and node.status == "scored":
+    compared = state.task.search.policy != STAR
+    if compared and node.id == state.contest.champion and node.status == "scored":
         return "champion"
     if node.status == "scored" and node.pruned:
         return "pruned"

@@ -14,10 +14,12 @@ from outlay.surfaces.earlier import standardise
 from outlay.surfaces.factors import Config, Inactive, Level, read_factors
 from outlay.surfaces.measurements import (
     Measurement,
+    Noise,
     failures,
     metric_name,
     observations,
     read_metrics,
+    read_noise,
 )
 from outlay.surfaces.proposal import propose
 from outlay.surfaces.surface import Direction, Suggestion, Surface, why
@@ -50,39 +52,31 @@ class Ablation:
         direction: Direction | None = None,
         metric: str | None = None,
         noisy: bool = False,
+        noise: float | None = None,
         equalities: Sequence[Inactive] = (),
         prior: Surface | Sequence[Surface] = (),
         cost: Callable[[Config], float] | None = None,
         seed: int = 0,
     ) -> None:
-        """Set up an ablation; nothing is measured yet.
-
-        Args:
-            factors: Names of switches, or names with their levels, the default first.
-            budget: Number of measurements, or limits of which `attempts` counts measurements.
-            direction: Which way the metric is better; needed by `Surface.best` only.
-            metric: Which of several metrics to learn about.
-            noisy: Whether repeating a measurement gives another value. Repeats are then bought
-                where they tell most, and count in the budget.
-            equalities: Options known to change nothing while another is at some level.
-            prior: Earlier surfaces of the same workflow, over other data.
-            cost: US dollars of one measurement; purchases then weigh what they tell by it.
-            seed: Seed of the samples that large spaces need.
+        """Set up an ablation, with the arguments of `ablate`; nothing is measured yet.
 
         Raises:
-            InputError: If factors, budget, direction or equalities are wrong.
+            InputError: If an argument is wrong.
         """
         self.factors = read_factors(factors)
-        self.budget = _read_budget(budget, self.factors.space.size, noisy, cost)
+        self.noise = read_noise(noisy, noise)
+        self.budget = _read_budget(budget, self.factors.space.size, self.noise, cost)
         if direction not in (None, "maximize", "minimize"):
             raise bad_value("ablate", "direction", direction, "maximize or minimize")
-        self.direction, self.metric, self.noisy = direction, metric, noisy
+        self.direction, self.metric = direction, metric
         self.equalities, self.cost, self.seed = tuple(equalities), cost, seed
         surfaces = (prior,) if isinstance(prior, Surface) else tuple(prior)
+        if seed < 0:
+            raise bad_value("ablate", "seed", seed, "at least 0")
         self._earlier = [surface.values_over(self.factors) for surface in surfaces]
         self._given = Assumptions(
             space=self.factors.space,
-            noisy=noisy,
+            noisy=self.noise is not None,
             gates=self.factors.gates(self.equalities),
             earlier=standardise(self.factors.space, self._earlier),
         )
@@ -112,20 +106,19 @@ class Ablation:
             InputError: If `k` is below 1.
             BudgetError: If `k` measurements are more than the budget still allows; none is asked.
         """
-        if k < 1:
+        if not isinstance(k, int) or k < 1:
             raise bad_value("ask", "k", k, "at least 1")
         if k > self.remaining:
             raise BudgetError(f"ask: {k} measurements exceed the {self.remaining} that remain")
-        done = [taken for taken in self.measurements if not taken.reason]
-        name = metric_name(done, self.metric)
-        blocked = [*self._asked, *failures(self.factors, self.measurements)]
+        name = metric_name(self.measurements, self.metric)
         found = propose(
             self._given,
-            observations(self.factors, done, name),
-            blocked,
+            observations(self.factors, self.measurements, name, self.noise),
             k,
             np.random.default_rng([self.seed, len(self.measurements), len(self._asked)]),
-            self._price if self.cost is not None else None,
+            blocked=list(failures(self.factors, self.measurements)),
+            pending=self._asked,
+            price=self._price if self.cost is not None else None,
         )
         affordable = self._affordable([proposal.cell for proposal in found])
         self._asked += [proposal.cell for proposal in found[:affordable]]
@@ -150,7 +143,12 @@ class Ablation:
             InputError: If factor, level or value are wrong (report a failed run with `fail`).
             BudgetError: If the budget is spent.
         """
-        self._record(config, read_metrics(value), "", seconds, usd)
+        metrics = read_metrics(value)
+        known = (name for taken in self.measurements for name in taken.metrics)
+        wanted = self.metric or next(known, None)
+        if wanted is not None and wanted not in metrics:
+            raise InputError(f"metric: found {', '.join(metrics)}, allowed: {wanted}")
+        self._record(config, metrics, "", seconds, usd)
 
     def fail(
         self,
@@ -170,7 +168,7 @@ class Ablation:
             self.measurements,
             metric=self.metric,
             direction=self.direction,
-            noisy=self.noisy,
+            noise=self.noise,
             equalities=self.equalities,
             earlier=self._earlier,
             seed=self.seed,
@@ -200,7 +198,12 @@ class Ablation:
         )
 
     def _price(self, cell: int) -> float:
-        return 0.0 if self.cost is None else float(self.cost(self.factors.config(cell)))
+        if self.cost is None:
+            return 0.0
+        price = float(self.cost(self.factors.config(cell)))
+        if not 0 <= price < float("inf"):
+            raise bad_value("ablate", "cost", price, "US dollars, at least 0")
+        return price
 
     def _usd_left(self) -> float:
         spent = sum(taken.usd for taken in self.measurements) + sum(map(self._price, self._asked))
@@ -215,7 +218,7 @@ class Ablation:
         """Return cells whose price says whether anything is affordable."""
         done = {self.factors.cell(taken.config) for taken in self.measurements}
         size = min(self.factors.space.size, 1024)
-        return [cell for cell in range(size) if cell not in done or self.noisy]
+        return [cell for cell in range(size) if cell not in done or self.noise is not None]
 
 
 def ablate(
@@ -226,6 +229,7 @@ def ablate(
     direction: Direction | None = None,
     metric: str | None = None,
     noisy: bool = False,
+    noise: float | None = None,
     equalities: Sequence[Inactive] = (),
     prior: Surface | Sequence[Surface] = (),
     cost: Callable[[Config], float] | None = None,
@@ -245,8 +249,9 @@ def ablate(
         budget: Number of calls; or `Budget` with `attempts` (calls), `seconds` or `usd`.
         direction: Which way the metric is better; needed by `Surface.best` only.
         metric: Which of several metrics to learn about.
-        noisy: Whether repeating a call gives another value; repeats are then bought where they
-            tell most.
+        noisy: Whether repeating a call gives another value. Repeats are then bought where they
+            tell most, and count in the budget.
+        noise: Standard deviation of one call, if it is known; noisy then, and surer of effects.
         equalities: Options known to change nothing while another is at some level.
         prior: Earlier surfaces of the same workflow, over other data.
         cost: US dollars of one call; purchases then weigh what they tell by it.
@@ -259,11 +264,6 @@ def ablate(
             which can only be checked against what the first call returned.
         BudgetError: If the budget does not pay for one call.
         NothingUsableError: If every call failed.
-
-    Example:
-        >>> surface = ablate(lambda c: c["a"] + 2 * c["b"], factors=["a", "b"], budget=4)
-        >>> surface.effects().effect.tolist()
-        [1.0, 2.0]
     """
     ablation = Ablation(
         factors,
@@ -271,48 +271,54 @@ def ablate(
         direction=direction,
         metric=metric,
         noisy=noisy,
+        noise=noise,
         equalities=equalities,
         prior=prior,
         cost=cost,
         seed=seed,
     )
-    if save is not None and Path(save).exists():
-        _continue(ablation, save)
-    _run(ablation, fn, save, clock)
-    return ablation.surface()
+    return _run(ablation, fn, save, clock)
 
 
 def _run(
     ablation: Ablation, fn: Program, save: str | Path | None, clock: Callable[[], float]
-) -> None:
+) -> Surface:
     """Measure until the budget is spent or nothing is left that would tell more."""
+    if not callable(fn):
+        raise bad_value("ablate", "fn", fn, "a function; `ablate_task` ablates a task")
+    if save is not None and not Path(save).parent.is_dir():
+        raise bad_value("ablate", "save", str(save), "a file in a folder that there is")
+    if save is not None and Path(save).exists():
+        _continue(ablation, save)
     while ablation.remaining and (asked := ablation.ask()):
         _measure(ablation, fn, asked[0].config, clock)
         if save is not None:
             ablation.surface().save(save)
-        good = [taken for taken in ablation.measurements if not taken.reason]
-        metric_name(good, ablation.metric)
+        metric_name(ablation.measurements, ablation.metric)
     if not ablation.measurements:
         raise BudgetError("ablate: the budget does not pay for one measurement")
     if all(taken.reason for taken in ablation.measurements):
         reasons = {taken.reason for taken in ablation.measurements}
         raise NothingUsableError(f"ablate: every measurement failed: {'; '.join(sorted(reasons))}")
+    return ablation.surface()
 
 
 def _measure(ablation: Ablation, fn: Program, config: Config, clock: Callable[[], float]) -> None:
     """Call the program once and record what came of it; an interrupt records nothing."""
     start = clock()
     try:
-        metrics = read_metrics(fn(dict(config)))
-        if ablation.metric is not None and ablation.metric not in metrics:
-            raise InputError(f"metric {ablation.metric}: found {', '.join(metrics)}")
-    except InputError as error:
-        ablation.fail(config, str(error), seconds=clock() - start)
-    except Exception as error:
+        value = fn(dict(config))
+    except (Exception, SystemExit) as error:
         # Whatever the program raises is a finding about this configuration, not about the run.
         ablation.fail(config, f"{type(error).__name__}: {error}", seconds=clock() - start)
-    else:
-        ablation.tell(config, metrics, seconds=clock() - start)
+        return
+    try:
+        ablation.tell(config, value, seconds=clock() - start)
+    except InputError as error:
+        ablation.fail(config, str(error), seconds=clock() - start)
+        first = not any(taken.metrics for taken in ablation.measurements)
+        if first and isinstance(value, Mapping) and ablation.metric not in (None, *value):
+            raise  # a metric that is called otherwise would cost every call of the budget
 
 
 def _continue(ablation: Ablation, path: str | Path) -> None:
@@ -323,7 +329,7 @@ def _continue(ablation: Ablation, path: str | Path) -> None:
 
 
 def _read_budget(
-    budget: int | Budget, size: int, noisy: bool, cost: Callable[[Config], float] | None
+    budget: int | Budget, size: int, noise: Noise | None, cost: Callable[[Config], float] | None
 ) -> Budget:
     if isinstance(budget, bool) or not isinstance(budget, int | Budget):
         raise bad_value("ablate", "budget", budget, "a number of measurements, or a Budget")
@@ -334,7 +340,7 @@ def _read_budget(
         raise InputError("budget: found no limit, allowed: attempts, seconds or usd")
     if limits.attempts is not None and limits.attempts < 1:
         raise bad_value("ablate", "budget", limits.attempts, "at least 1")
-    if limits.attempts is not None and limits.attempts > size and not noisy:
+    if limits.attempts is not None and limits.attempts > size and noise is None:
         raise bad_value("ablate", "budget", limits.attempts, f"at most {size}: all configurations")
     if limits.usd is not None and cost is None:
         raise InputError("cost: found none, allowed: a function, as the budget is in usd")

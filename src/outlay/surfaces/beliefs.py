@@ -16,11 +16,20 @@ from outlay.surfaces.equalities import Gate, Gates, effective
 from outlay.surfaces.mixture import Evidence, Models, Observations, Posterior, average, evidence
 
 if TYPE_CHECKING:
-    from outlay.surfaces.cube import BoolArray, IntArray
+    from outlay.surfaces.cube import BoolArray, FloatArray, IntArray
     from outlay.surfaces.earlier import Earlier
     from outlay.surfaces.space import Space
 
 Group = tuple[Models, Evidence]
+
+SMALLEST_SPREAD = 1e-70
+"""Range of values below which they count as equal: its fourth power would vanish."""
+
+DECIMALS = 8
+"""Of log weights that rounding leaves alone."""
+
+CHUNK = 128
+"""Rows that readers ask for at once, at most, so that each sees the same models."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +43,10 @@ class Settings:
             default, so late evidence for fading says more about where we looked.
         trusts: Grid for the share of the prior variance that follows earlier surfaces.
         nugget: Relative variance that stands for rounding where measurements are exact.
-        noise_nuggets: Grid for the relative noise variance where they are noisy.
+        noise_nuggets: Grid for the relative noise variance where they are noisy and nothing else
+            tells how much.
+        scales: Grid for the surface's variance, as a share of the squared range, where something
+            does; the relative noise variances follow.
         gate_prior: Prior odds of one gate.
         tie_evidence: Log odds that one exact tie gives to a gate that explains it; ties also
             come about without a gate where the metric takes few values.
@@ -54,6 +66,7 @@ class Settings:
     trusts: tuple[float, ...] = (0.0, 0.5, 0.9, 0.99)
     nugget: float = 1e-6
     noise_nuggets: tuple[float, ...] = (1e-3, 0.03, 0.3)
+    scales: tuple[float, ...] = (0.04, 0.2, 1.0, 5.0, 25.0)
     gate_prior: float = 0.02
     tie_evidence: float = 2.0
     tie: float = 1e-9
@@ -96,16 +109,18 @@ class Beliefs:
         seen: Observations with values minus `centre`, divided by `spread`.
         centre: Mean of the measured values.
         spread: Range of the measured values, 1 if they are all equal.
+        size: Number of configurations.
     """
 
     groups: tuple[Group, ...]
     seen: Observations
     centre: float
     spread: float
+    size: int
 
     def posterior(self, rows: IntArray) -> Posterior:
         """Return mean and covariance of the surface at rows of levels, in units of the metric."""
-        found = average(self.groups, self.seen, rows)
+        found = average(self.groups, self.seen, rows, min(self.size, CHUNK))
         square = self.spread**2
         return Posterior(
             self.centre + self.spread * found.mean,
@@ -136,8 +151,14 @@ def believe(
             predictions, worse for purchases.
     """
     centre = float(seen.values.mean())
-    spread = float(np.ptp(seen.values)) or 1.0
-    scaled = replace(seen, values=(seen.values - centre) / spread)
+    spread = float(np.ptp(seen.values))
+    if spread < SMALLEST_SPREAD:
+        spread = 1.0
+    scaled = replace(
+        seen,
+        values=(seen.values - centre) / spread,
+        noise_squares=seen.noise_squares / spread**2,
+    )
     models = _relevances(given, scaled, rng)
     plain = models, evidence(models, scaled)
     groups = [plain]
@@ -145,28 +166,41 @@ def believe(
         groups = _with_gates(plain, scaled, given.settings)
     if fading:
         groups += [_with_fading(group, scaled, given.settings) for group in groups]
-    return Beliefs(groups=tuple(groups), seen=scaled, centre=centre, spread=spread)
+    return Beliefs(
+        groups=tuple(groups), seen=scaled, centre=centre, spread=spread, size=given.space.size
+    )
 
 
 def _relevances(given: Assumptions, seen: Observations, rng: np.random.Generator) -> Models:
     settings = given.settings
     grid = np.log(settings.correlations)
+    nuggets = _nuggets(given, seen)
     if len(grid) ** given.space.d <= settings.enumerated:
         levels = np.array(list(product(range(len(grid)), repeat=given.space.d)))
-        return _models(given, levels)
+        return _models(given, levels, nuggets)
     levels = rng.integers(0, len(grid), (settings.sampled, given.space.d))
     for _ in range(settings.rounds):
-        weight = evidence(_models(given, levels), seen).log_weight
+        weight = evidence(_models(given, levels, nuggets), seen).log_weight
         best = levels[np.argsort(-weight.reshape(-1, len(levels)).max(axis=0))]
         moved = _neighbours(best[: max(1, settings.sampled // (2 * given.space.d))], len(grid))
         levels = np.unique(np.concatenate([best[: settings.sampled], moved]), axis=0)
-    return _models(given, levels)
+    return _models(given, levels, nuggets)
 
 
-def _models(given: Assumptions, levels: IntArray) -> Models:
+def _nuggets(given: Assumptions, seen: Observations) -> tuple[float, ...]:
+    """Return the noise variances, relative to the scale, that are plausible."""
+    settings = given.settings
+    if not given.noisy:
+        return (settings.nugget,)
+    if not seen.noise_df:
+        return settings.noise_nuggets
+    variance = seen.noise_squares / seen.noise_df
+    return tuple(sorted({max(variance / scale, settings.nugget) for scale in settings.scales}))
+
+
+def _models(given: Assumptions, levels: IntArray, nuggets: tuple[float, ...]) -> Models:
     """Return the models of every combination of relevance levels, nugget and trust."""
     settings, count = given.settings, len(levels)
-    nuggets = settings.noise_nuggets if given.noisy else (settings.nugget,)
     trusts = settings.trusts if given.earlier else (0.0,)
     pairs = np.array(list(product(nuggets, trusts)))
     plain = Models(
@@ -199,10 +233,18 @@ def _neighbours(levels: IntArray, count: int) -> IntArray:
     return np.concatenate(found)
 
 
+def _heaviest(log_weight: FloatArray, count: int) -> IntArray:
+    """Return the positions of the `count` heaviest models; of equal ones, those that come first.
+
+    Factors that the measurements do not tell apart tie up to rounding, which must not choose.
+    """
+    return np.argsort(-np.round(log_weight, DECIMALS), kind="stable")[:count]
+
+
 def _with_fading(group: Group, seen: Observations, settings: Settings) -> Group:
     """Return the best models of a group with every degree of fading."""
     models, found = group
-    best = np.argsort(-found.log_weight)[: settings.kept_models]
+    best = _heaviest(found.log_weight, settings.kept_models)
     faded = models.pick(np.tile(best, len(settings.fades)))
     per_factor = np.log(settings.fades) / models.log_correlation.shape[1]
     faded = replace(
@@ -216,8 +258,8 @@ def _with_fading(group: Group, seen: Observations, settings: Settings) -> Group:
 def _with_gates(plain: Group, seen: Observations, settings: Settings) -> list[Group]:
     """Return the plain models and those of the best sets of gates that the ties suggest."""
     models, found = plain
-    order = np.argsort(-found.log_weight)[: settings.kept_models]
-    best = models.pick(order), Evidence(found.log_weight[order], found.scale[order])
+    heavy = _heaviest(found.log_weight, settings.kept_models)
+    best = models.pick(heavy), Evidence(found.log_weight[heavy], found.scale[heavy])
     tried: dict[Gates, Group] = {models.gates: plain}
     frontier: list[Gates] = [models.gates]
     ranked = frontier

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+CONDITIONAL = ("factor", "level", "effect", "effect_low", "effect_high", "measured")
+"""Columns of conditional effects beside the factors'."""
+
 
 def average_effects(factors: Factors, readout: Readout, base: IntArray) -> list[Row]:
     """Return each level's effect against its factor's default, averaged over the `base` cells."""
@@ -31,12 +34,14 @@ def conditional_effects(factors: Factors, readout: Readout, cells: IntArray) -> 
     pairs = factors.space.effects_at(cells)
     found = readout.effects(pairs)
     levels = factors.space.rows(pairs.high)
+    columns = factors.columns(CONDITIONAL)
     rows = []
     for k, factor in enumerate(pairs.factor.tolist()):
         background: Row = dict(factors.config(int(pairs.low[k])))
         background[factors.names[factor]] = ""
         row = _effect(factors, factor, levels[k, factor], found.mean[k], found.width[k])
-        rows.append(row | {"measured": bool(found.measured[k])} | background)
+        row["measured"] = bool(found.measured[k])
+        rows.append(row | {columns[name]: level for name, level in background.items()})
     return rows
 
 

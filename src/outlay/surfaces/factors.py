@@ -80,6 +80,20 @@ class Factors:
             factor.name: factor.levels[level] for factor, level in zip(self.all, row, strict=True)
         }
 
+    def columns(self, other: Iterable[str]) -> dict[str, str]:
+        """Return what each factor's column is called in a table that has other columns, too.
+
+        That is its name, after `config_` where another column bears it.
+        """
+        taken, found = {*self.names, *other}, {}
+        for name in self.names:
+            column = name
+            while column in other or (column != name and column in taken):
+                column = f"config_{column}"
+            taken.add(column)
+            found[name] = column
+        return found
+
     def gates(self, declared: Iterable[Inactive]) -> Gates:
         """Return declared equalities by index."""
         return tuple(self._gate(entry) for entry in declared)
@@ -93,6 +107,12 @@ class Factors:
         return Inactive(factor=name, when=guard.name, at=guard.levels[gate.level])
 
     def _gate(self, entry: Inactive) -> Gate:
+        if not isinstance(entry, Inactive):
+            raise bad_value("equalities", "entry", entry, "Inactive(factor=..., when=..., at=...)")
+        if entry.factor == entry.when:
+            raise bad_value(
+                "equalities", "when", entry.when, "another factor than the inactive one"
+            )
         for name in (entry.factor, entry.when):
             if name is not None and name not in self.names:
                 raise bad_value("equalities", "factor", name, ", ".join(self.names))
@@ -109,7 +129,7 @@ def read_factors(given: Sequence[str] | Mapping[str, Sequence[Level]]) -> Factor
     Raises:
         InputError: If there is no factor, a name repeats, or a factor has fewer than two levels.
     """
-    if isinstance(given, str):
+    if isinstance(given, str) or not isinstance(given, Sequence | Mapping):
         raise bad_value("factors", "factors", given, "a list of names, or names with levels")
     pairs = (
         list(given.items())
@@ -124,8 +144,11 @@ def read_factors(given: Sequence[str] | Mapping[str, Sequence[Level]]) -> Factor
             raise bad_value("factors", "name", name, "a non-empty text")
         if names.count(name) > 1:
             raise bad_value("factors", "name", name, "every name once")
-        if isinstance(levels, str) or len(levels) < 2:
+        if isinstance(levels, str) or not isinstance(levels, Sequence) or len(levels) < 2:
             raise bad_value("factors", name, levels, "at least two levels")
+        for level in levels:
+            if not isinstance(level, bool | int | float | str) or level != level:
+                raise bad_value("factors", name, level, "levels that are numbers, texts or bools")
         if len({_key(level) for level in levels}) < len(levels):
             raise bad_value("factors", name, levels, "every level once")
     found = Factors(all=tuple(Factor(name=n, levels=tuple(levels)) for n, levels in pairs))

@@ -1,10 +1,10 @@
 """Intervals of predictions that cover as often as they say.
 
 A model that is sure of a factor's relevance can be wrong about single cells, so a share of the
-typical variance is added to each. It grows over the first observations, as the models grow surer,
-and again where little is left to measure: that is what the models were surest of. The constants
-were chosen for 90 % coverage of the effects with an unmeasured end on tables that no reported
-figure uses.
+typical variance is added to each: more where little is left to measure, as that is what the models
+were surest of. The multiple of the resulting standard deviation grows over the first observations:
+the first few tell the models too little to be overconfident. The constants were chosen for 90 %
+coverage of the effects with an unmeasured end on tables that no reported figure uses.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from outlay.surfaces.cube import FloatArray
+    from outlay.surfaces.cube import BoolArray, FloatArray
 
-QUANTILE = 1.5
+FIRST, LATER = 1.1, 1.55
+NORMAL = 1.645
+FROM, UNTIL = 6, 10
 SHARE = 0.55
-SHARE_FROM = 6
-SHARE_UNTIL = 10
 MOSTLY_MEASURED = 0.65
 # Of the variance added to one conditional effect, per unit of weight in a mean over many cells.
 SUM_SHARE = 0.2
@@ -34,16 +34,22 @@ class Typical(NamedTuple):
 
 def typical_share(observed: int, size: int) -> float:
     """Return the share of the typical variance that is added, for observed cells out of `size`."""
-    grown = float(np.clip((observed - SHARE_FROM) / (SHARE_UNTIL - SHARE_FROM), 0.0, 1.0))
-    return SHARE * grown + 4 * max(0.0, observed / size - MOSTLY_MEASURED)
+    return SHARE + 4 * max(0.0, observed / size - MOSTLY_MEASURED)
 
 
-def half_width(variance: FloatArray, added: float = 0.0) -> FloatArray:
+def half_width(
+    variance: FloatArray, added: float, observed: int, measured: BoolArray
+) -> FloatArray:
     """Return half the width of the 90 % interval of quantities with this posterior variance.
 
     Args:
         variance: Posterior variances.
-        added: Variance added to each of them.
+        added: Variance added to each that does not rest on measurements alone.
+        observed: Number of measured cells.
+        measured: Which ones do; what is unsure of those is noise, so they get a normal interval.
     """
-    found: FloatArray = QUANTILE * np.sqrt(np.maximum(variance, 0.0) + added)
+    grown = float(np.clip((observed - FROM) / (UNTIL - FROM), 0.0, 1.0))
+    multiple = np.where(measured, NORMAL, FIRST + (LATER - FIRST) * grown)
+    extra = np.where(measured, 0.0, added)
+    found: FloatArray = multiple * np.sqrt(np.maximum(variance, 0.0) + extra)
     return found

@@ -32,15 +32,21 @@ LARGEST_WORK = 4_000_000
 class Observations:
     """What was measured: distinct rows of levels, mean value, and how many times.
 
+    Measurements of one row that differ tell how large the noise is; so may the caller.
+
     Attributes:
         rows: Levels, shape (n, d).
         values: Mean measured value, shape (n,).
         repeats: Number of measurements behind each value.
+        noise_squares: Sum of squares that tells the noise variance of one measurement.
+        noise_df: Degrees of freedom of that sum; 0 where nothing tells.
     """
 
     rows: IntArray
     values: FloatArray
     repeats: IntArray
+    noise_squares: float = 0.0
+    noise_df: float = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -132,15 +138,18 @@ def _gram(models: Models, seen: Observations) -> FloatArray:
 def evidence(models: Models, seen: Observations) -> Evidence:
     """Return how well each model explains what was seen, level and scale integrated out.
 
-    Restricted marginal likelihood with a flat prior on the level and 1/scale on the scale.
+    Restricted marginal likelihood with a flat prior on the level and 1/scale on the scale. What
+    repeats tell of the noise is part of it: the noise variance is the nugget times the scale.
     """
     count = len(seen.values)
     sides = np.stack([seen.values, np.ones(count)])
     log_root, moments = _whitened_moments(_gram(models, seen), sides)
     total = moments[:, 1, 1]
     squares = np.maximum(moments[:, 0, 0] - moments[:, 0, 1] ** 2 / total, 0.0) + SCALE_FLOOR
-    free = max(count - 1, 1)
+    squares += seen.noise_squares / models.nugget
+    free = max(count - 1, 1) + seen.noise_df
     log_likelihood = -log_root - 0.5 * np.log(total) - 0.5 * free * np.log(squares)
+    log_likelihood -= 0.5 * seen.noise_df * np.log(models.nugget)
     return Evidence(models.log_prior + log_likelihood, squares / free)
 
 
@@ -161,13 +170,24 @@ def _whitened_moments(gram: FloatArray, sides: FloatArray) -> tuple[FloatArray, 
 
 
 def average(
-    groups: Sequence[tuple[Models, Evidence]], seen: Observations, wanted: IntArray
+    groups: Sequence[tuple[Models, Evidence]],
+    seen: Observations,
+    wanted: IntArray,
+    together: int = 1,
 ) -> Posterior:
     """Return the posterior of the `wanted` rows, averaged over the models of all groups.
 
     Models of negligible weight are left out, and the lightest ones where the work would not fit.
+
+    Args:
+        groups: Models with their evidence.
+        seen: What was measured.
+        wanted: Rows of levels, shape (k, d).
+        together: Rows that others ask for at once: up to so many, the number does not decide
+            which models are left out.
     """
-    weights = _split([found.log_weight for _, found in groups], LARGEST_WORK // len(wanted) ** 2)
+    most = LARGEST_WORK // max(len(wanted), together) ** 2
+    weights = _split([found.log_weight for _, found in groups], most)
     size = len(wanted)
     within, means, shares, noise = np.zeros((size, size)), [], [], 0.0
     for (models, found), share in zip(groups, weights, strict=True):

@@ -6,9 +6,11 @@ from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
+import pandas as pd
 
 from outlay.errors import InputError
+from outlay.notebook import ShownFigure
+from outlay.surfaces.effect_rows import conditional_effects
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,11 +22,15 @@ LARGEST_TILES = 1024
 POSITIVE, NEGATIVE, NEUTRAL = "#1b6ca8", "#b5442d", "#8a8a8a"
 
 
-def plot_effects(surface: Surface) -> Figure:
-    """Return average effects with 90 % intervals, over the effects in each background as dots."""
+def plot_effects(surface: Surface) -> ShownFigure:
+    """Return average effects with 90 % intervals, over the effects in each background as dots.
+
+    In spaces of more than 512 configurations, the dots are those from measured backgrounds.
+    """
     average = surface.effects("average")
-    conditional = surface.effects("conditional")
-    figure = Figure(figsize=(7, 1.2 + 0.5 * len(average)), layout="constrained")
+    backgrounds = surface.read_in()
+    conditional = pd.DataFrame(conditional_effects(surface.factors, surface.readout, backgrounds))
+    figure = ShownFigure(figsize=(7, 1.2 + 0.5 * len(average)), layout="constrained")
     axes = figure.add_subplot()
     axes.axvline(0, color=NEUTRAL, linewidth=0.8)
     for place, row in enumerate(average.itertuples()):
@@ -34,8 +40,11 @@ def plot_effects(surface: Surface) -> Figure:
         axes.errorbar(row.effect, place, xerr=reach, fmt="s", color="black", capsize=4, zorder=3)
     axes.set_yticks(range(len(average)), [_label(row) for row in average.itertuples()])
     axes.invert_yaxis()
-    axes.set_xlabel(f"change of {surface.metric}")
-    axes.set_title("Average effects (90 %), and in each background", fontsize=10)
+    axes.set_xlabel(f"change of {_plain(surface.metric)}")
+    where = "each background"
+    if len(backgrounds) < surface.factors.space.size:
+        where = "measured backgrounds"
+    axes.set_title(f"Average effects (90 %), and in {where}", fontsize=10)
     return figure
 
 
@@ -49,7 +58,7 @@ def _dots(axes: Axes, place: int, effects: FloatArray, measured: BoolArray) -> N
     )
 
 
-def plot_interactions(surface: Surface) -> Figure:
+def plot_interactions(surface: Surface) -> ShownFigure:
     """Return the mean interaction of every two factors as a heat map, strongest level pair each.
 
     A star marks an interval that leaves out 0.
@@ -65,21 +74,21 @@ def plot_interactions(surface: Surface) -> Figure:
             sure[i, j] = sure[j, i] = row.low > 0 or row.high < 0
     reach = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
     side = 2.2 + 0.7 * len(names)
-    figure = Figure(figsize=(side + 1, side), layout="constrained")
+    figure = ShownFigure(figsize=(side + 1, side), layout="constrained")
     axes = figure.add_subplot()
     picture = axes.imshow(values, cmap="RdBu", vmin=-reach, vmax=reach)
     for i, j in zip(*np.nonzero(~np.isnan(values)), strict=True):
         text = f"{values[i, j]:.2g}" + ("*" if sure[i, j] else "")
         dark = abs(values[i, j]) > 0.6 * reach
         axes.text(j, i, text, ha="center", va="center", color="white" if dark else "black")
-    axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
-    axes.set_yticks(range(len(names)), names)
+    axes.set_xticks(range(len(names)), [_plain(name) for name in names], rotation=45, ha="right")
+    axes.set_yticks(range(len(names)), [_plain(name) for name in names])
     axes.set_title("Interactions (* interval leaves out 0)", fontsize=10)
-    figure.colorbar(picture, ax=axes, label=f"second difference of {surface.metric}")
+    figure.colorbar(picture, ax=axes, label=f"second difference of {_plain(surface.metric)}")
     return figure
 
 
-def plot_surface(surface: Surface) -> Figure:
+def plot_surface(surface: Surface) -> ShownFigure:
     """Return every configuration as a tile: the first factors down, the others across.
 
     A dot marks a measured configuration, a cross a failed one.
@@ -94,7 +103,7 @@ def plot_surface(surface: Surface) -> Figure:
     down = (surface.factors.space.d + 1) // 2
     shape = (prod(surface.factors.space.levels[:down]), -1)
     values = table["mean"].to_numpy().reshape(shape)
-    figure = Figure(
+    figure = ShownFigure(
         figsize=(2.5 + 0.55 * values.shape[1], 2 + 0.45 * values.shape[0]), layout="constrained"
     )
     axes = figure.add_subplot()
@@ -109,10 +118,10 @@ def plot_surface(surface: Surface) -> Figure:
         range(values.shape[1]), _ticks(surface, range(down, len(names)), values.shape[1], 1)
     )
     axes.tick_params(axis="x", rotation=90)
-    axes.set_ylabel(", ".join(names[:down]))
-    axes.set_xlabel(", ".join(names[down:]))
+    axes.set_ylabel(_plain(", ".join(names[:down])))
+    axes.set_xlabel(_plain(", ".join(names[down:])))
     axes.set_title("Predicted values\n(dot: measured, cross: failed)", fontsize=10)
-    figure.colorbar(picture, ax=axes, label=surface.metric)
+    figure.colorbar(picture, ax=axes, label=_plain(surface.metric))
     return figure
 
 
@@ -123,13 +132,18 @@ def _ticks(surface: Surface, factors: range, count: int, axis: int) -> list[str]
     labels = []
     for place in range(count):
         config = list(surface.factors.config(place * step).values())
-        labels.append(" ".join(_short(config[factor]) for factor in factors))
+        labels.append(_plain(" ".join(_short(config[factor]) for factor in factors)))
     return labels
 
 
 def _label(row: object) -> str:
     factor, level = getattr(row, "factor"), getattr(row, "level")  # noqa: B009
-    return str(factor) if level is True else f"{factor} = {level}"
+    return _plain(str(factor) if level is True else f"{factor} = {level}")
+
+
+def _plain(text: str) -> str:
+    """Return the text with nothing in it that matplotlib takes for mathematics."""
+    return text.replace("$", r"\$")
 
 
 def _short(level: object) -> str:

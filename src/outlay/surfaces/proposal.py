@@ -33,20 +33,23 @@ class Proposal(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """The cells in view, and the effects and candidates by their position among them."""
+    """The cells in view; effects, candidates and cells in flight by position among them."""
 
     cells: IntArray
     low: IntArray
     high: IntArray
     candidates: IntArray
+    pending: IntArray
 
 
 def propose(
     given: Assumptions,
     seen: Observations,
-    blocked: Sequence[int],
     count: int,
     rng: np.random.Generator,
+    *,
+    blocked: Sequence[int] = (),
+    pending: Sequence[int] = (),
     price: Callable[[int], float] | None = None,
 ) -> list[Proposal]:
     """Return up to `count` cells that together leave the effects least uncertain, best first.
@@ -54,20 +57,22 @@ def propose(
     Args:
         given: What is taken as given.
         seen: What was measured.
-        blocked: Cells that must not be proposed (failed, or in flight).
         count: Number of proposals.
         rng: Used only where the space is too large to list.
+        blocked: Cells that must not be proposed, such as failed ones.
+        pending: Cells in flight; proposals take them as measured.
         price: Cost of a cell; the gain per cost is then what counts.
     """
     space = given.space
     known = [int(cell) for cell in space.cells(seen.rows)] if len(seen.values) else []
-    started = [cell for cell in dict.fromkeys(space.anchors) if cell not in {*known, *blocked}]
+    excluded = {*known, *blocked, *pending}
+    started = [cell for cell in dict.fromkeys(space.anchors) if cell not in excluded]
     if started:
         return [Proposal(cell, float("nan")) for cell in started[:count]]
     if not known:
-        fresh = _fresh(space, blocked, rng)
+        fresh = _fresh(space, excluded, rng)
         return [] if fresh is None else [Proposal(fresh, float("nan"))]
-    view = workspace(space, known, {*blocked} if given.noisy else {*blocked, *known}, rng)
+    view = workspace(space, known, {*blocked} if given.noisy else excluded, pending, rng)
     if not len(view.candidates):
         return []
     beliefs = believe(given, seen, rng, fading=False)
@@ -82,28 +87,34 @@ def _greedy(
     price: Callable[[int], float] | None,
     noisy: bool,
 ) -> list[Proposal]:
-    """Return proposals one after the other, each given that those before it are measured.
-
-    A measurement changes the covariance in a way that does not depend on its value.
-    """
+    """Return proposals one after the other, each given that those before it are measured."""
     found = beliefs.posterior(space.rows(view.cells))
-    covariance, candidates = found.covariance.copy(), view.candidates
+    covariance, candidates = found.covariance, view.candidates
+    for place in view.pending:
+        covariance = _once_measured(covariance, int(place), found.noise)
     chosen: list[Proposal] = []
     for _ in range(min(count, len(candidates))):
         before = _uncertainty(covariance, view)
         remaining = remaining_uncertainty(covariance, found.noise, view.low, view.high, candidates)
         worth = remaining - before
         if price is not None:
-            worth = worth / np.array([price(int(view.cells[place])) for place in candidates])
+            costs = np.array([price(int(view.cells[place])) for place in candidates])
+            worth = worth / np.maximum(costs, 1e-9)
         best = smallest(worth)
         place = int(candidates[best])
         gain = 1 - float(remaining[best]) / before if before > 0 else 0.0
         chosen.append(Proposal(int(view.cells[place]), gain))
-        column = covariance[:, place]
-        covariance -= np.outer(column, column) / max(column[place] + found.noise, 1e-300)
+        covariance = _once_measured(covariance, place, found.noise)
         if not noisy:
             candidates = np.delete(candidates, best)
     return chosen
+
+
+def _once_measured(covariance: FloatArray, place: int, noise: float) -> FloatArray:
+    """Return the covariance after a measurement at `place`; its value does not matter."""
+    column = covariance[:, place]
+    after: FloatArray = covariance - np.outer(column, column) / max(column[place] + noise, 1e-300)
+    return after
 
 
 def _uncertainty(covariance: FloatArray, view: Workspace) -> float:
@@ -113,7 +124,11 @@ def _uncertainty(covariance: FloatArray, view: Workspace) -> float:
 
 
 def workspace(
-    space: Space, known: Sequence[int], excluded: set[int], rng: np.random.Generator
+    space: Space,
+    known: Sequence[int],
+    excluded: set[int],
+    pending: Sequence[int],
+    rng: np.random.Generator,
 ) -> Workspace:
     """Return the cells, effects and candidates that a choice looks at."""
     if space.size <= LISTED:
@@ -127,8 +142,9 @@ def workspace(
         candidates.sort()
         backgrounds = rng.integers(0, space.size, SAMPLED_BACKGROUNDS)
     pairs: Edges = space.effects_at(backgrounds)
-    cells = np.unique(np.concatenate([pairs.low, pairs.high, candidates]))
-    return Workspace(cells, *(np.searchsorted(cells, part) for part in (*pairs[:2], candidates)))
+    parts = (*pairs[:2], candidates, np.array(pending, dtype=np.int64))
+    cells = np.unique(np.concatenate(parts))
+    return Workspace(cells, *(np.searchsorted(cells, part) for part in parts))
 
 
 def neighbours(space: Space, cells: Sequence[int]) -> IntArray:
@@ -143,10 +159,10 @@ def neighbours(space: Space, cells: Sequence[int]) -> IntArray:
     return np.unique(space.cells(np.concatenate(found)))
 
 
-def _fresh(space: Space, blocked: Sequence[int], rng: np.random.Generator) -> int | None:
-    """Return a cell that is not blocked, for runs in which everything has failed so far."""
+def _fresh(space: Space, excluded: set[int], rng: np.random.Generator) -> int | None:
+    """Return a cell that is not excluded, for runs in which nothing has succeeded so far."""
     if space.size <= LISTED:
-        open_cells = np.setdiff1d(np.arange(space.size), list(blocked))
+        open_cells = np.setdiff1d(np.arange(space.size), list(excluded))
     else:
-        open_cells = np.setdiff1d(rng.integers(0, space.size, LISTED), list(blocked))
+        open_cells = np.setdiff1d(rng.integers(0, space.size, LISTED), list(excluded))
     return int(rng.choice(open_cells)) if len(open_cells) else None

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from outlay.surfaces.beliefs import CHUNK
 from outlay.surfaces.intervals import SUM_SHARE, Typical, half_width, typical_share
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from outlay.surfaces.beliefs import Beliefs
     from outlay.surfaces.cube import BoolArray, Edges, FloatArray, IntArray
+    from outlay.surfaces.mixture import Posterior
     from outlay.surfaces.space import Space
 
-CHUNK = 128
 FEWEST_EQUAL = 3
 
 
@@ -45,18 +48,30 @@ class Readout:
     noisy: bool
     seed: int
 
+    def posterior(self, cells: IntArray) -> Posterior:
+        """Return what is believed about the cells, before measured values are put in place."""
+        if self.space.size > CHUNK:
+            return self.beliefs.posterior(self.space.rows(cells))
+        found = self._everywhere
+        return found._replace(
+            mean=found.mean[cells], covariance=found.covariance[np.ix_(cells, cells)]
+        )
+
+    @cached_property
+    def _everywhere(self) -> Posterior:
+        return self.beliefs.posterior(self.space.rows(np.arange(self.space.size)))
+
     def cells(self, cells: IntArray) -> Reading:
         """Return the value of each cell."""
         means, variances = [], []
         for start in range(0, len(cells), CHUNK):
-            found = self.beliefs.posterior(self.space.rows(cells[start : start + CHUNK]))
+            found = self.posterior(cells[start : start + CHUNK])
             means.append(found.mean)
             variances.append(np.diagonal(found.covariance))
         mean, measured = np.concatenate(means), np.isin(cells, list(self.exact))
-        width = half_width(np.concatenate(variances), self.added.cell)
+        width = self._half(np.concatenate(variances), self.added.cell, measured)
         if not self.noisy:
             mean = self._with_measured(cells, mean)
-            width = np.where(measured, 0.0, width)
         return Reading(mean, width, measured)
 
     def effects(self, pairs: Edges) -> Reading:
@@ -64,16 +79,14 @@ class Readout:
         means, variances, half = [], [], CHUNK // 2
         for start in range(0, len(pairs.low), half):
             ends = np.concatenate([part[start : start + half] for part in pairs[:2]])
-            found, count = self.beliefs.posterior(self.space.rows(ends)), len(ends) // 2
+            found, count = self.posterior(ends), len(ends) // 2
             mean = found.mean if self.noisy else self._with_measured(ends, found.mean)
             means.append(mean[count:] - mean[:count])
             place = np.arange(count)
             variances.append(_difference_variance(found.covariance, place, place + count))
         known = list(self.exact)
         measured = np.isin(pairs.low, known) & np.isin(pairs.high, known)
-        width = half_width(np.concatenate(variances), self.added.effect)
-        if not self.noisy:
-            width = np.where(measured, 0.0, width)
+        width = self._half(np.concatenate(variances), self.added.effect, measured)
         return Reading(np.concatenate(means), width, measured)
 
     def weighted_sum(self, parts: list[tuple[float, IntArray]]) -> tuple[float, float]:
@@ -82,11 +95,22 @@ class Readout:
         share = np.concatenate([np.full(len(at), weight / len(at)) for weight, at in parts])
         cells, back = np.unique(everything, return_inverse=True)
         weights = np.bincount(back, share, len(cells))
-        found = self.beliefs.posterior(self.space.rows(cells))
+        found = self.posterior(cells)
         mean = found.mean if self.noisy else self._with_measured(cells, found.mean)
         variance = np.array([weights @ found.covariance @ weights])
         added = SUM_SHARE * sum(abs(weight) for weight, _ in parts) * self.added.effect
-        return float(weights @ mean), float(half_width(variance, added)[0])
+        width = self._half(variance, added, np.zeros(1, dtype=bool))
+        return float(weights @ mean), float(width[0])
+
+    def contrast(self, weights: Mapping[int, float]) -> tuple[float, float]:
+        """Return mean and half-width of a weighted sum of a few cells."""
+        cells, weight = np.array(list(weights)), np.array(list(weights.values()))
+        mean, is_open = self.cells(cells).mean, ~np.isin(cells, list(self.exact))
+        unsure = weight if self.noisy else weight * is_open
+        variance = np.array([unsure @ self.posterior(cells).covariance @ unsure])
+        added = float((weight[is_open] ** 2).sum()) * self.added.cell if is_open.any() else 0.0
+        width = self._half(variance, added, np.array([not is_open.any()]))
+        return float(weight @ mean), float(width[0])
 
     @cached_property
     def added(self) -> Typical:
@@ -103,14 +127,17 @@ class Readout:
         pairs = self.space.effects_at(backgrounds)
         cells = np.unique(np.concatenate(pairs[:2]))
         low, high = np.searchsorted(cells, pairs.low), np.searchsorted(cells, pairs.high)
-        covariance = self.beliefs.posterior(self.space.rows(cells)).covariance
-        known = (
-            np.zeros(len(cells), dtype=bool) if self.noisy else np.isin(cells, list(self.exact))
-        )
+        covariance = self.posterior(cells).covariance
+        known = np.isin(cells, list(self.exact))
         effect = _difference_variance(covariance, low, high)[~(known[low] & known[high])]
         cell = np.diagonal(covariance)[~known]
         share = typical_share(len(self.exact), self.space.size)
         return Typical(*(share * float(p.mean()) if len(p) else 0.0 for p in (cell, effect)))
+
+    def _half(self, variance: FloatArray, added: float, measured: BoolArray) -> FloatArray:
+        """Return half-widths; without noise, what rests on measurements alone has none."""
+        found = half_width(variance, added, len(self.exact), measured)
+        return found if self.noisy else np.where(measured, 0.0, found)
 
     def _with_measured(self, cells: IntArray, mean: FloatArray) -> FloatArray:
         return np.array(

@@ -12,12 +12,18 @@ import numpy as np
 
 from outlay.errors import InputError, NothingUsableError, bad_value
 from outlay.surfaces import effect_rows
-from outlay.surfaces.beliefs import Assumptions, Beliefs, believe
+from outlay.surfaces.beliefs import CHUNK, Assumptions, Beliefs, believe
 from outlay.surfaces.earlier import standardise
 from outlay.surfaces.factors import Config, Factors, Inactive, Level, read_factors
-from outlay.surfaces.measurements import Measurement, failures, metric_name, observations
+from outlay.surfaces.measurements import (
+    Measurement,
+    Noise,
+    failures,
+    metric_name,
+    observations,
+)
 from outlay.surfaces.proposal import Proposal, neighbours, propose
-from outlay.surfaces.readout import CHUNK, Reading, Readout
+from outlay.surfaces.readout import Reading, Readout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,11 +34,13 @@ if TYPE_CHECKING:
     from outlay.surfaces.cube import FloatArray, IntArray
     from outlay.surfaces.mixture import Observations
 
-FORMAT = 1
+FORMAT = 2
 LISTED = 4096
+FEW = 512
 BACKGROUNDS = 64
 DRAWS = 2000
 TIE = 1e-9
+COLUMNS = ("mean", "low", "high", "measured", "repeats", "failed")
 
 Direction = Literal["maximize", "minimize"]
 
@@ -84,23 +92,29 @@ class Surface:
         *,
         metric: str | None = None,
         direction: Direction | None = None,
-        noisy: bool = False,
+        noise: Noise | None = None,
         equalities: Sequence[Inactive] = (),
         earlier: Sequence[FloatArray] = (),
         seed: int = 0,
     ) -> None:
         """Set up a surface; see `outlay.ablate` for the arguments.
 
-        `earlier` holds values of earlier surfaces by cell.
+        `noise` is `None` where a measured value is exact. `earlier` holds values of earlier
+        surfaces by cell.
         """
         self.factors = factors
         self.measurements = tuple(measurements)
         self._metric = metric
         self.direction = direction
-        self.noisy = noisy
+        self.noise = noise
         self.equalities = tuple(equalities)
         self.earlier = tuple(earlier)
         self.seed = seed
+
+    @property
+    def noisy(self) -> bool:
+        """Whether measured values carry noise."""
+        return self.noise is not None
 
     def __repr__(self) -> str:
         done = sum(not taken.reason for taken in self.measurements)
@@ -119,15 +133,19 @@ class Surface:
         return _estimate(self.readout.cells(np.array([self.factors.cell(config)])), 0)
 
     def table(self) -> pd.DataFrame:
-        """Return one row per configuration: levels, mean, low, high, measured, repeats, failed."""
+        """Return one row per configuration: levels, mean, low, high, measured, repeats, failed.
+
+        A factor with the name of one of these columns is called `config_NAME`.
+        """
         import pandas as pd
 
-        cells = self._cells()
+        cells = self.covered()
+        columns = self.factors.columns(COLUMNS)
         found = self.readout.cells(cells)
         repeats = dict(zip(self.readout.exact, self._seen.repeats.tolist(), strict=True))
         failed = failures(self.factors, self.measurements)
         rows = [
-            self.factors.config(cell)
+            {columns[name]: level for name, level in self.factors.config(cell).items()}
             | asdict(_estimate(found, place))
             | {"repeats": repeats.get(cell, 0), "failed": failed.get(cell, "")}
             for place, cell in enumerate(cells.tolist())
@@ -143,14 +161,15 @@ class Surface:
 
         Columns are factor, level, effect, effect_low, effect_high. Average effects are means over
         backgrounds. Conditional effects have one row per background, which the columns of the
-        other factors name, and say whether both ends are measured.
+        other factors name (`config_NAME` for a factor called like another column), and say
+        whether both ends are measured.
         """
         import pandas as pd
 
         if kind == "average":
-            rows = effect_rows.average_effects(self.factors, self.readout, self._backgrounds())
+            rows = self.average_rows
         elif kind == "conditional":
-            rows = effect_rows.conditional_effects(self.factors, self.readout, self._cells())
+            rows = effect_rows.conditional_effects(self.factors, self.readout, self.covered())
         else:
             raise bad_value("effects", "kind", kind, "average or conditional")
         return pd.DataFrame(rows)
@@ -162,8 +181,7 @@ class Surface:
         """
         import pandas as pd
 
-        rows = effect_rows.interactions(self.factors, self.readout, self._backgrounds())
-        return pd.DataFrame(rows)
+        return pd.DataFrame(self.interaction_rows)
 
     def best(self) -> Best:
         """Return the configuration with the best predicted value; ties go to fewer changes.
@@ -174,7 +192,7 @@ class Surface:
         if self.direction is None:
             raise InputError("direction: found none, allowed: maximize or minimize")
         sign = 1.0 if self.direction == "maximize" else -1.0
-        cells = np.setdiff1d(self._cells(), list(failures(self.factors, self.measurements)))
+        cells = np.setdiff1d(self.covered(), list(failures(self.factors, self.measurements)))
         found = self.readout.cells(cells)
         changed = (self.factors.space.rows(cells) != 0).sum(axis=1)
         order = np.lexsort((cells, changed, -sign * found.mean))[:CHUNK]
@@ -188,7 +206,7 @@ class Surface:
         """Return up to `k` configurations that would tell most about the effects, and why."""
         blocked = list(failures(self.factors, self.measurements))
         rng = np.random.default_rng([self.seed, len(self.measurements)])
-        found = propose(self._given, self._seen, blocked, k, rng)
+        found = propose(self._given, self._seen, k, rng, blocked=blocked)
         return [Suggestion(config=self.factors.config(p.cell), reason=why(p)) for p in found]
 
     def structure(self) -> list[tuple[tuple[Inactive, ...], float]]:
@@ -223,7 +241,7 @@ class Surface:
             "factors": [[factor.name, list(factor.levels)] for factor in self.factors.all],
             "metric": self._metric,
             "direction": self.direction,
-            "noisy": self.noisy,
+            "noise": self.noise,
             "equalities": [asdict(entry) for entry in self.equalities],
             "earlier": [values.tolist() for values in self.earlier],
             "seed": self.seed,
@@ -245,11 +263,13 @@ class Surface:
             content: dict[str, Any] = json.loads(Path(path).read_text())
             if content.pop("format") != FORMAT:
                 raise InputError(f"allowed format: {FORMAT}")
+            noise = content.pop("noise")
             return cls(
                 read_factors(dict(content.pop("factors"))),
                 [Measurement(**taken) for taken in content.pop("measurements")],
                 equalities=[Inactive(**entry) for entry in content.pop("equalities")],
                 earlier=[np.array(values) for values in content.pop("earlier")],
+                noise=None if noise is None else Noise(*noise),
                 **content,
             )
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -286,7 +306,7 @@ class Surface:
 
     @cached_property
     def _seen(self) -> Observations:
-        return observations(self.factors, self.measurements, self.metric)
+        return observations(self.factors, self.measurements, self.metric, self.noise)
 
     @cached_property
     def beliefs(self) -> Beliefs:
@@ -312,6 +332,33 @@ class Surface:
             seed=self.seed,
         )
 
+    @cached_property
+    def average_rows(self) -> list[effect_rows.Row]:
+        """The rows of `effects()`."""
+        return effect_rows.average_effects(self.factors, self.readout, self._backgrounds())
+
+    @cached_property
+    def interaction_rows(self) -> list[effect_rows.Row]:
+        """The rows of `interactions()`."""
+        return effect_rows.interactions(self.factors, self.readout, self._backgrounds())
+
+    def covered(self) -> IntArray:
+        """Return the cells that tables cover: all, or the measured ones and their neighbours."""
+        space = self.factors.space
+        if space.size <= LISTED:
+            return np.arange(space.size)
+        return neighbours(space, [*self.readout.exact, *space.anchors])
+
+    def read_in(self) -> IntArray:
+        """Return the backgrounds that pictures and findings read conditional effects in.
+
+        All, or in a space of more than 512 configurations the measured ones and the anchors.
+        """
+        space = self.factors.space
+        if space.size <= FEW:
+            return np.arange(space.size)
+        return np.unique([*self.readout.exact, *space.anchors])
+
     @property
     def _given(self) -> Assumptions:
         space = self.factors.space
@@ -321,13 +368,6 @@ class Surface:
             gates=self.factors.gates(self.equalities),
             earlier=standardise(space, self.earlier),
         )
-
-    def _cells(self) -> IntArray:
-        """Return the cells that tables cover."""
-        space = self.factors.space
-        if space.size <= LISTED:
-            return np.arange(space.size)
-        return neighbours(space, [*self.readout.exact, *space.anchors])
 
     def _backgrounds(self) -> IntArray:
         """Return the cells that averages run over."""
@@ -339,7 +379,7 @@ class Surface:
     def _probability_of_first(self, cells: IntArray, sign: float) -> float:
         """Return how often the first cell is among the best in draws from the posterior."""
         mean = self.readout.cells(cells).mean
-        covariance = self.beliefs.posterior(self.factors.space.rows(cells)).covariance
+        covariance = self.readout.posterior(cells).covariance
         if not self.noisy:
             unmeasured = ~np.isin(cells, list(self.readout.exact))
             covariance = covariance * np.outer(unmeasured, unmeasured)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from math import sqrt
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
@@ -61,12 +62,17 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
         node: Its champion.
         by: What a component is.
         self_reported: Whether the search's scores were printed by a file that the agent may edit.
+        noise_sd: What the search knows of the standard deviation of one evaluation, as it shows
+            in differences on one seed.
+        noise_df: Degrees of freedom behind that; 0 if nothing is known.
     """
 
     run: str
     node: int
     by: By
     self_reported: bool = False
+    noise_sd: float = 0.0
+    noise_df: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +119,15 @@ def take_apart(state: State, run: str, source: Path, target: Path, by: By) -> Ap
         parts = between(before, files_of(state, champion), source, by)
         levers = tuple(_lever(number, part) for number, part in enumerate(parts, 1))
         manifest |= {_place(n): _stored(part.patch, target) for n, part in enumerate(parts, 1)}
-    origin = Origin(run=run, node=champion, by=by, self_reported=self_reported(state))
+    pairs = state.contest.noise.of_pairs()
+    origin = Origin(
+        run=run,
+        node=champion,
+        by=by,
+        self_reported=self_reported(state),
+        noise_sd=sqrt(pairs.variance / 2),
+        noise_df=pairs.df,
+    )
     manifest[ORIGIN] = _stored(msgspec.json.encode(origin).decode(), target)
     seeds = state.task.seeds
     fresh = replace(seeds, selection=seeds.final[: len(seeds.selection)])

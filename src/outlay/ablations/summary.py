@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from outlay import findings
-from outlay.ablating import factors_of, is_noisy
-from outlay.components import Origin
-from outlay.findings import Best, Conditional, Effect, Failed, Interaction, Minimal
+from outlay.ablations import findings
+from outlay.ablations.components import Origin
+from outlay.ablations.findings import Best, Conditional, Effect, Failed, Interaction, Minimal
+from outlay.ablations.running import factors_of, is_noisy
 from outlay.summary import charges
 from outlay.surfaces.factors import Config
 from outlay.trust import self_reported

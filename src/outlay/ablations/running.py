@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from outlay import events
+from outlay.ablations.findings import minimal
 from outlay.allocation.policies import STAR
 from outlay.errors import InputError, bad_value
 from outlay.events import Child, Reflected
-from outlay.findings import minimal
 from outlay.surfaces.beliefs import Assumptions
 from outlay.surfaces.factors import read_factors
-from outlay.surfaces.measurements import Measurement, observations
+from outlay.surfaces.measurements import Measurement, Noise, observations
 from outlay.surfaces.proposal import propose
 from outlay.surfaces.surface import Surface, why
 from outlay.task import Budget, Search
@@ -27,6 +27,7 @@ from outlay.task import Budget, Search
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from outlay.ablations.components import Origin
     from outlay.allocation.tree import Node
     from outlay.events import Entry
     from outlay.state import State
@@ -53,28 +54,29 @@ def factors_of(task: Task) -> Factors:
     return read_factors(open_levers)
 
 
-def ablation_of(task: Task, measurements: int | None, seconds: float | None) -> Task:
+def ablation_of(task: Task, limits: Budget) -> Task:
     """Return the task whose run is an ablation of the given one.
 
     Args:
         task: Its levers are the factors.
-        measurements: Limit of measurements, the baseline included; `None` keeps the task's own
-            number of attempts.
-        seconds: Limit of wall clock; `None` keeps the task's own.
+        limits: Of `attempts`, which counts measurements, the baseline included, and of `seconds`
+            of wall clock; the task's own stand where there is none.
 
     Raises:
         InputError: If there is nothing to ablate, no limit, or more than there is to measure.
     """
     size = factors_of(task).space.size
-    if measurements is not None and not LEAST <= measurements <= size:
+    if limits.tokens is not None or limits.usd is not None:
+        raise bad_value("ablate", "budget", limits, "a number of measurements, or seconds")
+    if limits.attempts is not None and not LEAST <= limits.attempts <= size:
         allowed = f"{LEAST} to {size}, which is every configuration"
-        raise bad_value("ablate", "--budget", measurements, allowed)
+        raise bad_value("ablate", "budget", limits.attempts, allowed)
     budget = Budget(
-        attempts=task.budget.attempts if measurements is None else measurements - 1,
-        seconds=task.budget.seconds if seconds is None else seconds,
+        attempts=task.budget.attempts if limits.attempts is None else limits.attempts - 1,
+        seconds=task.budget.seconds if limits.seconds is None else limits.seconds,
     )
     if budget == Budget():
-        raise InputError(f"--budget: found none, allowed: {LEAST} to {size}, or --time")
+        raise InputError(f"budget: found none, allowed: {LEAST} to {size}, or a time")
     return replace(
         task,
         budget=budget,
@@ -100,16 +102,16 @@ class SurfaceReflector:
     """Proposes the configuration that leaves the effects least uncertain.
 
     Args:
-        takes_apart: Whether the factors are the parts of a champion. The last attempt then
+        origin: The champion whose parts the factors are, if they are. The last attempt then
             measures the smallest part of it that is predicted to keep the gain.
     """
 
-    def __init__(self, *, takes_apart: bool = False) -> None:
-        self._takes_apart = takes_apart
+    def __init__(self, origin: Origin | None = None) -> None:
+        self._origin = origin
 
     def reflect(self, state: State, node: Node, asked: int) -> Reflected:
         """Return up to `asked` configurations that are not in the tree yet."""
-        found = (self._last(state) or _most_telling(state, asked))[:asked]
+        found = (self._last(state) or self._most_telling(state, asked))[:asked]
         base = state.configuration(node)
         children = tuple(
             _child(number, base, config, reason)
@@ -120,12 +122,27 @@ class SurfaceReflector:
 
     def _last(self, state: State) -> list[tuple[Config, str]]:
         """Return what the last attempt is kept for, if it is time for that."""
-        if not self._takes_apart or state.budget.attempts != state.attempts + 1:
+        if self._origin is None or state.budget.attempts != state.attempts + 1:
             return []
-        found = minimal(surface_of(state))
-        if found is None or factors_of(state.task).cell(found.config) in _in_tree(state):
+        found = minimal(surface_of(state, origin=self._origin))
+        if found is None or factors_of(state.task).cell(found.config) in _cells(
+            state, state.tree.nodes
+        ):
             return []
         return [(dict(found.config), "the smallest part that is predicted to keep the gain")]
+
+    def _most_telling(self, state: State, asked: int) -> list[tuple[Config, str]]:
+        factors, noise = factors_of(state.task), _noise(state, self._origin)
+        done, nodes = measurements(state, {}), state.tree.nodes
+        found = propose(
+            Assumptions(space=factors.space, noisy=noise is not None),
+            observations(factors, done, state.task.metric.name, noise),
+            asked,
+            np.random.default_rng(state.random("surface").getrandbits(64)),
+            blocked=_cells(state, nodes),
+            pending=_cells(state, [node for node in nodes if node.status in ("open", "running")]),
+        )
+        return [(factors.config(proposal.cell), why(proposal)) for proposal in found]
 
 
 def reasons(entries: Iterable[Entry]) -> dict[int, str]:
@@ -137,12 +154,17 @@ def reasons(entries: Iterable[Entry]) -> dict[int, str]:
     }
 
 
-def surface_of(state: State, why_failed: Mapping[int, str] | None = None) -> Surface:
+def surface_of(
+    state: State,
+    why_failed: Mapping[int, str] | None = None,
+    origin: Origin | None = None,
+) -> Surface:
     """Return the response surface as the run knows it.
 
     Args:
         state: The run's state, its baseline measured.
         why_failed: Reason of each failed attempt, for people.
+        origin: The champion that it takes apart; its search knows more of the noise.
     """
     task = state.task
     return Surface(
@@ -150,14 +172,35 @@ def surface_of(state: State, why_failed: Mapping[int, str] | None = None) -> Sur
         measurements(state, why_failed or {}),
         metric=task.metric.name,
         direction=task.metric.direction,
-        noisy=is_noisy(state),
-        seed=state.started.seed if state.started is not None else 0,
+        noise=_noise(state, origin),
+        seed=state.started.seed % 2**32 if state.started is not None else 0,
     )
 
 
 def is_noisy(state: State) -> bool:
     """Return whether the baseline's values differ between seeds, or between runs of one seed."""
     return state.repeat_differs or len(set(state.baseline_values.values())) > 1
+
+
+def _noise(state: State, origin: Origin | None) -> Noise | None:
+    """Return what is known of the noise beyond what `measurements` tell.
+
+    A search knows it from its comparisons. Otherwise the baseline's values tell it where every
+    configuration is measured on one shared seed.
+    """
+    if not is_noisy(state):
+        return None
+    if origin is not None and origin.noise_df:
+        return Noise(origin.noise_sd, origin.noise_df)
+    noise, one_seed = state.contest.noise, len(state.task.seeds.selection) == 1
+    if one_seed and _shares_seeds(state) and noise.sd is not None:
+        return Noise(noise.sd, noise.df)
+    return Noise()
+
+
+def _shares_seeds(state: State) -> bool:
+    """Return whether all configurations are evaluated on the same seeds."""
+    return state.task.evaluator.noise == "seed" and state.task.evaluator.seeded
 
 
 def measurements(state: State, why_failed: Mapping[int, str]) -> list[Measurement]:
@@ -174,39 +217,26 @@ def measurements(state: State, why_failed: Mapping[int, str]) -> list[Measuremen
             found.append(Measurement(config=config, reason=reason))
         elif node.status == "scored":
             found += [
-                Measurement(config=config, metrics={state.task.metric.name: value})
-                for value in _values(state, node)
+                Measurement(config=config, metrics={state.task.metric.name: value}, seed=seed)
+                for seed, value in _values(state, node)
             ]
     return found
 
 
-def _values(state: State, node: Node) -> list[float]:
-    evaluator = state.task.evaluator
-    shared = evaluator.noise == "seed" and evaluator.seeded
+def _values(state: State, node: Node) -> list[tuple[int | None, float]]:
+    """Return the node's values, with their seeds where configurations share those."""
+    shared = _shares_seeds(state)
     if node.id == state.baseline and not shared:
-        return list(state.baseline_values.values())
+        return [(None, value) for value in state.baseline_values.values()]
     if is_noisy(state):
-        return [state.values[node.id, seed] for seed in state.task.seeds.selection]
-    return [] if node.score is None else [node.score]
+        seeds = state.task.seeds.selection
+        return [(seed if shared else None, state.values[node.id, seed]) for seed in seeds]
+    return [] if node.score is None else [(None, node.score)]
 
 
-def _most_telling(state: State, asked: int) -> list[tuple[Config, str]]:
-    factors, noisy = factors_of(state.task), is_noisy(state)
-    done = [taken for taken in measurements(state, {}) if not taken.reason]
-    rng = np.random.default_rng(state.random("surface").getrandbits(64))
-    found = propose(
-        Assumptions(space=factors.space, noisy=noisy),
-        observations(factors, done, state.task.metric.name),
-        _in_tree(state),
-        asked,
-        rng,
-    )
-    return [(factors.config(proposal.cell), why(proposal)) for proposal in found]
-
-
-def _in_tree(state: State) -> list[int]:
+def _cells(state: State, nodes: Iterable[Node]) -> list[int]:
     factors = factors_of(state.task)
-    return [factors.cell(_factors(state, node)) for node in state.tree.nodes]
+    return [factors.cell(_factors(state, node)) for node in nodes]
 
 
 def _factors(state: State, node: Node) -> dict[str, str]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from outlay.components import between, combined, split
+from outlay.ablations.components import between, combined, split
 from outlay.errors import InputError
 from outlay.execution import objects as store
 from outlay.execution import snapshot

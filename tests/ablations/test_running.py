@@ -2,12 +2,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outlay import events
-from outlay.ablating import (
+from outlay.ablations.components import Origin
+from outlay.ablations.findings import minimal
+from outlay.ablations.running import (
     SurfaceReflector,
     ablation_of,
     factors_of,
@@ -16,19 +19,19 @@ from outlay.ablating import (
     reasons,
     surface_of,
 )
-from outlay.ablation_summary import ablated
+from outlay.ablations.summary import ablated
 from outlay.budget import NOTHING
 from outlay.errors import InputError
-from outlay.findings import minimal
 from outlay.replay import verify
 from outlay.state import State
 from outlay.store import MemoryStore
+from outlay.surfaces.measurements import Noise
 from outlay.task import Budget, Lever, Option
 from tests.driving import RUN, Accidents, drive, task
 
 
 def star(*, levers: int = 3, budget: int | None = 8):
-    return ablation_of(task(levers=levers), budget, None)
+    return ablation_of(task(levers=levers), Budget(attempts=budget))
 
 
 @settings(deadline=None, max_examples=15)
@@ -88,9 +91,24 @@ def test_seeds_that_differ_are_noise_and_only_shared_seeds_are_compared() -> Non
     found = measurements(state, {})
     assert len(found) == 4 * len(selection)
     assert found[0].metrics == {"score": state.baseline_values[selection[0]]}
+    assert {taken.seed for taken in found} == {*selection}
     machine = replace(plain, evaluator=replace(plain.evaluator, noise="machine"))
     state = drive(MemoryStore(), machine)
-    assert len(measurements(state, {})) == 3 + 3 * len(selection)
+    found = measurements(state, {})
+    assert len(found) == 3 + 3 * len(selection)
+    assert {taken.seed for taken in found} == {None}
+    assert surface_of(state).noise == Noise()
+
+
+def test_the_baselines_noise_counts_where_configurations_have_one_value() -> None:
+    one = star(budget=4)
+    state = drive(MemoryStore(), one)
+    sd = np.std(list(state.baseline_values.values()), ddof=1)
+    assert surface_of(state).noise == Noise(pytest.approx(sd), len(state.baseline_values) - 1)
+    searched = Origin(run="s", node=1, by="hunk", noise_sd=0.25, noise_df=9)
+    assert surface_of(state, origin=searched).noise == Noise(0.25, 9)
+    two = replace(one, seeds=replace(one.seeds, selection=(*one.seeds.selection, 77)))
+    assert surface_of(drive(MemoryStore(), two)).noise == Noise()
 
 
 def test_failures_keep_their_reason_and_lost_attempts_say_nothing() -> None:
@@ -108,7 +126,7 @@ def test_failures_keep_their_reason_and_lost_attempts_say_nothing() -> None:
 def test_a_lever_with_one_option_is_fixed() -> None:
     made = task(levers=2)
     fixed = Lever(name="fixed", options=(Option(name="only"),))
-    made = ablation_of(replace(made, levers=(fixed, *made.levers)), 4, None)
+    made = ablation_of(replace(made, levers=(fixed, *made.levers)), Budget(attempts=4))
     assert factors_of(made).names == ("l0", "l1")
     state = drive(MemoryStore(), made)
     assert all(state.configuration(node)["fixed"] == "only" for node in state.tree.nodes)
@@ -121,12 +139,12 @@ def test_a_lever_with_one_option_is_fixed() -> None:
         (0, Budget(attempts=3), 4, "no levers"),
         (2, Budget(attempts=3), 7, "2 to 6"),
         (2, Budget(attempts=3), 1, "2 to 6"),
-        (2, Budget(tokens=9), None, "--budget: found none"),
+        (2, Budget(tokens=9), None, "budget: found none"),
     ],
 )
 def test_what_cannot_be_ablated_is_named(levers, limits, budget, words) -> None:
     with pytest.raises(InputError, match=words):
-        ablation_of(task(levers=levers, limits=limits), budget, None)
+        ablation_of(task(levers=levers, limits=limits), Budget(attempts=budget))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -138,7 +156,7 @@ def test_the_last_attempt_measures_the_minimal_champion(seed) -> None:
     state = State.of(entries[:last])
     assert state.budget.attempts == state.attempts + 1
     root = state.tree.root
-    found = SurfaceReflector(takes_apart=True).reflect(state, root, 1)
+    found = SurfaceReflector(Origin(run="s", node=1, by="hunk")).reflect(state, root, 1)
     small = minimal(surface_of(state))
     in_tree = [state.configuration(node) for node in state.tree.nodes]
     if small is None or small.config in in_tree:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from outlay import findings
+from outlay.ablations import findings
 from outlay.surfaces.factors import read_factors
-from outlay.surfaces.measurements import Measurement
+from outlay.surfaces.measurements import Measurement, Noise
 from outlay.surfaces.surface import Surface
 
 LEVELS = {"a": ["off", "on"], "b": ["off", "on"], "c": ["off", "on", "more"]}
@@ -74,7 +74,7 @@ def test_the_minimal_part_is_the_smallest_that_keeps_nine_tenths() -> None:
 
 def test_a_predicted_minimal_part_says_so_with_an_interval() -> None:
     values = [({}, 0.0), (on("abc"), 1.0), (on("a"), 0.93), (on("b"), 0.0), (on("bc"), 0.03)]
-    small = findings.minimal(surface(values, noisy=True))
+    small = findings.minimal(surface(values, noise=Noise()))
     assert small.kept == ["a"]
     assert small.low < small.gain < small.high
     assert not small.certain

@@ -11,25 +11,16 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from outlay.surfaces import effect_rows
 from outlay.surfaces.factors import Config
-from outlay.surfaces.intervals import half_width
 from outlay.surfaces.measurements import failures
-from outlay.surfaces.proposal import neighbours
-from outlay.surfaces.surface import BACKGROUNDS, LISTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from outlay.surfaces.cube import IntArray
     from outlay.surfaces.surface import Surface
 
 KEPT = 0.9
 """Share of the champion's gain that a smaller part must be predicted to keep."""
-
-
-FEW = 512
-"""Configurations up to which every conditional effect is read: there are half as many a factor."""
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,9 +136,9 @@ class Minimal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def conditional_effects(surface: Surface) -> list[Conditional]:
-    """Return every effect in every background; in a large space, in and beside known ones."""
+    """Return every effect in every background; in a large space, from measured ones."""
     factors = surface.factors
-    pairs = factors.space.effects_at(_covered(surface, FEW))
+    pairs = factors.space.effects_at(surface.read_in())
     found = surface.readout.effects(pairs)
     levels = factors.space.rows(pairs.high)
     rows = []
@@ -172,9 +163,7 @@ def effects(surface: Surface, conditional: Sequence[Conditional]) -> list[Effect
     """Return the average effect of every option, with the reach of its conditional effects."""
     defaults = {factor.name: str(factor.levels[0]) for factor in surface.factors.all}
     found = []
-    for row in effect_rows.average_effects(
-        surface.factors, surface.readout, _backgrounds(surface)
-    ):
+    for row in surface.average_rows:
         name, level = row["factor"], str(row["level"])
         here = [c for c in conditional if (c.factor, c.level) == (name, level)]
         found.append(
@@ -196,7 +185,6 @@ def effects(surface: Surface, conditional: Sequence[Conditional]) -> list[Effect
 
 def interactions(surface: Surface) -> list[Interaction]:
     """Return the mean second difference of every two options of two factors, largest first."""
-    rows = effect_rows.interactions(surface.factors, surface.readout, _backgrounds(surface))
     found = [
         Interaction(
             first=row["first"],
@@ -207,7 +195,7 @@ def interactions(surface: Surface) -> list[Interaction]:
             low=row["low"],
             high=row["high"],
         )
-        for row in rows
+        for row in surface.interaction_rows
     ]
     return sorted(found, key=lambda row: -abs(row.interaction))
 
@@ -270,7 +258,7 @@ def minimal(surface: Surface) -> Minimal | None:
     whole = _gain(surface, everything)
     if whole[0] <= whole[1]:
         return None
-    cells = np.setdiff1d(_covered(surface), list(failures(surface.factors, surface.measurements)))
+    cells = np.setdiff1d(surface.covered(), list(failures(surface.factors, surface.measurements)))
     gains = _sign(surface) * (
         surface.readout.cells(cells).mean - surface.readout.cells(np.array([nothing])).mean
     )
@@ -311,44 +299,21 @@ def _gain(surface: Surface, cell: int) -> tuple[float, float]:
 
 
 def _contrast(surface: Surface, parts: Sequence[tuple[float, int]]) -> tuple[float, float]:
-    """Return mean and half-width of a weighted sum of cells, oriented so that higher is better.
-
-    An unmeasured cell brings its share of the typical variance, as in the surface's own intervals.
-    """
+    """Return mean and half-width of a weighted sum of cells, oriented so that higher is better."""
     weights: dict[int, float] = {}
     for weight, cell in parts:
         weights[cell] = weights.get(cell, 0.0) + weight
-    mean, width = surface.readout.weighted_sum([(w, np.array([c])) for c, w in weights.items()])
-    open_weights = [w for c, w in weights.items() if c not in surface.readout.exact]
-    added = sum(w * w for w in open_weights) * surface.readout.added.cell
-    total = float(np.hypot(width, half_width(np.zeros(1), added)[0]))
-    exact = not surface.noisy and not open_weights
-    return _sign(surface) * mean, 0.0 if exact else total
+    mean, width = surface.readout.contrast(weights)
+    return _sign(surface) * mean, width
 
 
 def _sign(surface: Surface) -> float:
     return -1.0 if surface.direction == "minimize" else 1.0
 
 
-def _covered(surface: Surface, most: int = LISTED) -> IntArray:
-    """Return all cells, or where there are more than `most`, the known ones and neighbours."""
-    space = surface.factors.space
-    if space.size <= most:
-        return np.arange(space.size)
-    return neighbours(space, [*surface.readout.exact, *space.anchors])
-
-
-def _backgrounds(surface: Surface) -> IntArray:
-    """Return the cells that averages run over: all, or a sample of a large space."""
-    size = surface.factors.space.size
-    if size <= 2 * BACKGROUNDS:
-        return np.arange(size)
-    return np.random.default_rng(surface.seed).integers(0, size, BACKGROUNDS)
-
-
 def ranked(surface: Surface, count: int) -> list[Predicted]:
     """Return the configurations with the best predictions, best first, without failed ones."""
-    cells = np.setdiff1d(_covered(surface), list(failures(surface.factors, surface.measurements)))
+    cells = np.setdiff1d(surface.covered(), list(failures(surface.factors, surface.measurements)))
     found = surface.readout.cells(cells)
     order = np.argsort(-_sign(surface) * found.mean, kind="stable")
     return [
