@@ -92,7 +92,7 @@ def driven(
 ) -> Iterator[tuple[Driver, Signals]]:
     """Take the run as far as it goes, and yield its driver before the store is given back."""
     with (
-        Progress(task, run) as progress,
+        Progress(task, run, folder=run_folder(store, run)) as progress,
         sitting(
             task,
             run,
