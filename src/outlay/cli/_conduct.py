@@ -16,7 +16,7 @@ from outlay.cli._progress import Progress
 from outlay.doctor import refuse_baseline
 from outlay.planfiles import PlanFiles
 from outlay.report import write_report
-from outlay.report.words import many
+from outlay.report.words import many, tokens
 from outlay.runs import run_folder
 from outlay.session import sitting
 from outlay.summary import Estimate, Standing, Summary, summarise
@@ -164,6 +164,7 @@ def in_words(summary: Summary) -> str:
             lines.append(f"          node {summary.champion.node}: {_changed(summary)}")
     if summary.difference is not None and summary.champion != summary.baseline:
         lines.append(f"gain      {_interval(summary.difference)}, paired, positive is better")
+    lines += [f"{used.role:<9} {used.who}: {tokens(used)}" for used in summary.agents]
     if summary.untested:
         named = ", ".join(map(str, summary.untested))
         lines.append(f"untested  node {named}: may be better; a raised limit compares it first")
