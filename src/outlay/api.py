@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from outlay import taskfile
 from outlay.agents.access import LEVERS, suited
-from outlay.agents.refusals import refuse_agent
+from outlay.agents.choosing import chosen
+from outlay.agents.refusals import refuse_agent, refuse_key
 from outlay.doctor import refuse_baseline
 from outlay.errors import InputError
 from outlay.execution.job import Evaluated, Job, Result
@@ -67,12 +69,13 @@ def search(
     name = loaded.name if run is None else run
     if evaluate is not None and workers != 1:
         raise InputError(f"workers: found {workers} with a callable, allowed: 1")
-    who = agent or loaded.agent.client or LEVERS
+    who = agent or chosen(loaded.agent, os.environ)
     if evaluate is not None and who != LEVERS:
         raise InputError(f"agent: found {who!r} with a callable, allowed: {LEVERS!r}")
     loaded = suited(loaded, who)
     settings = Settings(seed=seed, agent=who, workers=workers)
     refuse_agent(loaded, settings.agent)
+    refuse_key(loaded, settings.agent)
     with sitting(
         loaded, name, settings, store=place, function=evaluate, on_step=on_step
     ) as driver:

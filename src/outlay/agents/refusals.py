@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from outlay.agents import access
 from outlay.agents.clients.contract import Request
+from outlay.agents.clients.provider import refusal
 from outlay.agents.clients.registry import by_name
 from outlay.agents.prices import price_of
 from outlay.allocation.policies import NAMES, STAR, WITHOUT_REFLECTION
@@ -64,6 +65,17 @@ def _refuse_client(task: Task, agent: str) -> None:
     for found in filter(None, works):
         _refuse_start(found)
     _refuse_money(task, works)
+
+
+def refuse_key(task: Task, agent: str) -> None:
+    """Raise `InputError` if a provider refuses its key, which it is asked about without tokens."""
+    works = access.executor(task, agent), access.reflector(task, agent)
+    reached = {access.metered(found, os.environ)[-2:] for found in works if found is not None}
+    for url, key in reached:
+        if key and url and (why := refusal(url, os.environ.get(key, ""))):
+            raise InputError(
+                f"{key}: found a key that {url} refuses ({why}), allowed: one that it lets in"
+            )
 
 
 def _refuse_start(found: Access) -> None:

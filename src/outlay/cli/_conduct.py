@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from outlay.agents.reflector import BUILT_IN
-from outlay.agents.refusals import refuse_agent
+from outlay.agents.refusals import refuse_agent, refuse_key
 from outlay.cli._progress import Progress
 from outlay.doctor import refuse_baseline
 from outlay.planfiles import PlanFiles
@@ -120,6 +120,7 @@ def conduct(
 ) -> int:
     """Take the run as far as it goes, say what it came to, and return the exit code."""
     refuse_agent(task, settings.agent)
+    refuse_key(task, settings.agent)
     with driven(task, run, settings, store) as (driver, signals):
         state = driver.state
         report = write_report(state, driver.store.read(run), run_folder(store, run), run)

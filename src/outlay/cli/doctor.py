@@ -13,6 +13,7 @@ import msgspec
 
 from outlay import taskfile
 from outlay.agents import access
+from outlay.agents.choosing import chosen
 from outlay.cli import _options
 from outlay.doctor import Check, Findings, examine
 from outlay.errors import InputError
@@ -38,7 +39,8 @@ def command(
     right first, 1 if the program has no score.
     """
     if values["agent"] and path is None and not Path(taskfile.NAME).exists():
-        checks = _agent(_options.agent_table(values, Agent()))
+        table = _options.agent_table(values, Agent())
+        checks = _agent(replace(table, client=chosen(table, os.environ)))
         _print(msgspec.json.encode({"checks": checks}), _lines(checks), as_json=as_json)
         return 0 if all(check.ok for check in checks) else 2
     place = path or "."
@@ -52,7 +54,7 @@ def command(
 
 def _agent(table: Agent) -> list[Check]:
     """Return what is found of a coding agent; nothing of levers."""
-    if table.client in ("", access.LEVERS):
+    if table.client == access.LEVERS:
         return []
     from outlay.agents.clients.checks import examine_agent
 
