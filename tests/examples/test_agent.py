@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.agents.clients.real import installed
 from tests.e2e.conftest import OUTLAY
 from tests.e2e.test_examples import copy
 from tests.model_server import ModelServer, Turn
@@ -89,15 +90,15 @@ def path(*before: str) -> str:
 
 @pytest.mark.real_client
 @pytest.mark.xdist_group("clients")
-@pytest.mark.parametrize("client", ["codex", "claude"])
-def test_one_command_finds_the_better_packing(tmp_path: Path, client: str) -> None:
+@pytest.mark.parametrize(("client", "named"), [("codex", ()), ("claude", ("--agent", "claude"))])
+def test_one_command_finds_the_better_packing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: str, named: tuple[str, ...]
+) -> None:
+    installed(client, monkeypatch)
     folder = copy("agent", tmp_path, {})
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / client).symlink_to(_program(client))
     with ModelServer(packer()) as server:
-        environment = {"PATH": path(str(tmp_path / "bin"))}
-        options = ("--base-url", server.url, "--model", "fake-1", "--attempts", "2")
-        done = run(folder, environment, *options)
+        options = ("--base-url", server.url, "--model", "fake-1", "--attempts", "2", *named)
+        done = run(folder, {"PATH": os.environ["PATH"]}, *options)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["difference"]["low"] > 0.15
@@ -106,14 +107,6 @@ def test_one_command_finds_the_better_packing(tmp_path: Path, client: str) -> No
         ("executor", client),
     }
     assert all(used["complete"] and used["sources"] == ["proxy"] for used in found["agents"])
-
-
-def _program(client: str) -> Path:
-    for place in ("node_modules/.bin", "bin"):
-        program = Path(os.environ.get("OUTLAY_CLIENTS", "/nowhere"), place, client)
-        if program.exists():
-            return program.resolve()
-    pytest.skip(f"needs {client} in the folder that OUTLAY_CLIENTS names, see .ci/clients")
 
 
 def test_without_any_agent_one_line_says_what_is_needed(tmp_path: Path) -> None:
