@@ -112,6 +112,7 @@ class Session:
         return AgentTold(
             client=self._task.client,
             version=self._task.version,
+            model=self._task.model,
             requests=usage.requests,
             reasoning=usage.reasoning,
             cache_write=usage.cache_write,
