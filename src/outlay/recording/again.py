@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from contextlib import contextmanager
 from dataclasses import replace as changed
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,7 +26,7 @@ from outlay.ablations.running import SurfaceReflector, is_ablation
 from outlay.agents.reflector import BUILT_IN
 from outlay.decision import decide
 from outlay.digest import digest, essence
-from outlay.errors import InputError
+from outlay.errors import InputError, OutlayError
 from outlay.recording.hands import Hands
 from outlay.recording.lines import read
 from outlay.replay import DECISIONS
@@ -33,7 +34,7 @@ from outlay.state import State
 from outlay.task import from_json, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from outlay.agents.reflector import Reflector
     from outlay.events import AnyEvent, Entry, RunStarted
@@ -137,17 +138,32 @@ def _again(
     for entry in entries:
         event = entry.event
         now: AnyEvent | None = event
-        if isinstance(event, DECISIONS):
-            now = decide(state, entry.elapsed, reflector)
-        elif isinstance(event, events.Settled):
-            now = hands.settle(state, event)
-        if difference := _difference(entry, now):
-            return made, difference
+        with _fitting(entry):
+            if isinstance(event, DECISIONS):
+                now = decide(state, entry.elapsed, reflector)
+            elif isinstance(event, events.Settled):
+                now = hands.settle(state, event)
+            if difference := _difference(entry, now):
+                return made, difference
+            state.apply(event, entry.elapsed)
+            if isinstance(event, events.Launch):
+                hands.start(state, event)
         made.append(replace(entry, event=now))
-        state.apply(event, entry.elapsed)
-        if isinstance(event, events.Launch):
-            hands.start(state, event)
     return made, ""
+
+
+@contextmanager
+def _fitting(entry: Entry) -> Iterator[None]:
+    """Turn what goes wrong where a log does not hold together into one line: it may be made up."""
+    try:
+        yield
+    except OutlayError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"record: event {entry.sequence} does not fit those before it "
+            f"({type(error).__name__}: {error}), allowed: a file that `outlay record` wrote"
+        ) from error
 
 
 def _difference(entry: Entry, now: AnyEvent | None) -> str:

@@ -122,6 +122,8 @@ class _Keeping:
     def _clean(self, entry: Entry) -> Entry:
         fields: Any = self.hiding.value(json.loads(events.encode(entry.event)))
         event = events.decode(msgspec.json.encode(fields))
+        if isinstance(event, events.SittingStarted):
+            event = msgspec.structs.replace(event, pid=0, host="")
         if isinstance(event, events.RunStarted):
             # It marks what is data in a question to the model, so nobody else may know it.
             event = msgspec.structs.replace(event, uid="")

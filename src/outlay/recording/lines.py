@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 
+from outlay._taskcheck import is_name
 from outlay.digest import digest
 from outlay.errors import InputError
 from outlay.events import AttemptSettled, Entry, RunStarted
@@ -30,6 +31,10 @@ MOST_LINE = 64 << 20
 MOST_BYTES = 2 << 30
 """Bytes of a whole record when it is unpacked."""
 
+_MALFORMED = (
+    *(ValueError, TypeError, KeyError, AttributeError),
+    *(EOFError, RecursionError, lzma.LZMAError),
+)
 _MOST_MEMORY = 100 << 20
 _PIECE = 1 << 20
 _NAME = re.compile(r"[0-9a-f]{64}")
@@ -166,7 +171,7 @@ def read(path: Path, store: Path) -> Record:
     try:
         record = _gathered(_lines(path), store)
         _check_files(record, store)
-    except (ValueError, TypeError, KeyError, EOFError, lzma.LZMAError, RecursionError) as error:
+    except _MALFORMED as error:
         raise InputError(
             f"{path}: found no whole record ({_one_line(error)}), allowed: a file that "
             "`outlay record` wrote"
@@ -197,6 +202,8 @@ def _gathered(lines: Iterator[bytes], store: Path) -> Record:
                 record = record._replace(digest=told)
             case Head():
                 raise ValueError("a second beginning")
+    if [entry.sequence for entry in record.entries] != list(range(1, len(record.entries) + 1)):
+        raise ValueError("its events are not in order")
     if record.digest != digest(record.entries):
         raise ValueError("its events are not those that were recorded")
     return record
@@ -206,6 +213,8 @@ def _head(text: bytes) -> Head:
     head = msgspec.json.decode(text, type=Head)
     if head.format != FORMAT:
         raise ValueError(f"format {head.format}, this Outlay reads {FORMAT}")
+    if not is_name(head.run):
+        raise ValueError(f"a run named {head.run[:60]!r}")
     return head
 
 
