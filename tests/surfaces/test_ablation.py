@@ -36,6 +36,13 @@ def test_all_configurations_measured_give_exact_effects_and_the_true_best():
     assert repr(surface) == "<Surface of a, b, c, d: 16 good measurements, 16 configurations>"
 
 
+@pytest.mark.parametrize(("names", "gain"), [(["a"], 0.0), (["a"], 2.0), (["a", "b"], 0.0)])
+def test_averages_over_measurements_alone_are_exact(names, gain):
+    effects = ablate(lambda config: 1.0 + gain * config["a"], names, 2 ** len(names)).effects()
+    assert effects.effect[0] == pytest.approx(gain)
+    assert (effects.effect_low == effects.effect_high).all()
+
+
 def test_a_few_measurements_predict_the_rest():
     surface = ablate(program, NAMES, 10, direction="maximize")
     for levels in product([False, True], repeat=4):
