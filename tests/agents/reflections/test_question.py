@@ -170,6 +170,8 @@ def test_the_gate_says_what_passes() -> None:
     ask = Ask(plan=ROOT, asked=1, first=7, hypotheses=hypotheses)
     text = question(state, state.tree.root, ask)
     assert "Competing explanations, with the belief in each:\n- explanation 0: 0." in text
+    told = f"of arms that are not named, 0:\n- {hypotheses.hypotheses[0]}: arm 0 1\n"
+    assert told in text
     assert re.search(r"at least 5% as much per cost as the best one: arm \d", text)
     assert "- `design`: arms and seeds, or null" in text
 

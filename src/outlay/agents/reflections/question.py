@@ -144,8 +144,18 @@ def _gate(ask: Ask) -> str:
         return ""
     from outlay.designs.interfaces import describe  # loads numpy, which takes a while
 
-    text = f"# What the experiments are to tell apart\n\n{describe(ask.hypotheses)}"
-    return f"{text}\n{_designs(ask.hypotheses)}" if ask.plan else text
+    known = ask.hypotheses
+    text = f"# What the experiments are to tell apart\n\n{describe(known)}\n{_predicted(known)}"
+    return f"{text}\n{_designs(known)}" if ask.plan else text
+
+
+def _predicted(hypotheses: ResearchState) -> str:
+    lines = ["What each of them predicts, as mean outcomes; of arms that are not named, 0:"]
+    for name, means in zip(hypotheses.hypotheses, hypotheses.signatures, strict=True):
+        pairs = zip(hypotheses.arms, means, strict=True)
+        told = ", ".join(f"{arm} {mean:g}" for arm, mean in pairs if mean)
+        lines.append(f"- {name}: {told or 'no arm'}")
+    return "\n".join(lines)
 
 
 def _designs(hypotheses: ResearchState) -> str:
