@@ -377,7 +377,7 @@ def test_the_ablation_of_a_champion_may_be_named(champion: Path, outlay: Command
     done = outlay(*named, "--seed", "7")
     assert done.returncode == 2
     assert "seed (0 then, 7 now)" in done.stderr
-    assert "under a new name" in done.stderr
+    assert "--name NEW" in done.stderr
     done = outlay(*named[:-3], "many", "--budget", "9")
     assert "2 to 8" in done.stderr
     assert not (champion.parent / "runs" / "many").exists()
