@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from tests.e2e.scripted import KEY, researcher, write_agent, write_task
 from tests.model_server import ModelServer, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from outlay.execution.processes import Process
@@ -32,20 +31,26 @@ NEVER = 600.0
 """Seconds: the server must not have counted an answer that nobody is left to get."""
 
 
-def slowly(script: Callable[[Asked], Turn], seconds: float) -> Callable[[Asked], Turn]:
-    """Return a script whose first answer after a tool ran comes late, so that work is cut off."""
-    seen: Counter[bool] = Counter()
+class Slowly:
+    """A script whose first answer after a tool ran comes late, so that work is cut off there."""
 
-    def answer(asked: Asked) -> Turn:
-        turn, after_tool = script(asked), bool(asked.results)
-        seen[after_tool] += 1
-        return turn._replace(wait=seconds if after_tool and seen[True] == 1 else 0.0)
+    def __init__(self, seconds: float) -> None:
+        self.begun = False
+        self._seconds = seconds
+        self._script = researcher()
 
-    return answer
+    def __call__(self, asked: Asked) -> Turn:
+        turn = self._script(asked)
+        if not asked.results or self.begun:
+            return turn
+        self.begun = True
+        return turn._replace(wait=self._seconds)
 
 
 @contextmanager
-def searching(task: Path, name: str) -> Iterator[tuple[subprocess.Popen[str], Path, Process]]:
+def searching(
+    task: Path, name: str, server: ModelServer
+) -> Iterator[tuple[subprocess.Popen[str], Path, Process]]:
     """A search whose first attempt has been charged for one answer and waits for the next.
 
     Yields the driver, the job's folder, and the job's own process.
@@ -56,7 +61,7 @@ def searching(task: Path, name: str) -> Iterator[tuple[subprocess.Popen[str], Pa
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as driver:
         try:
-            until(lambda: jobs.agent_usage(place))
+            until(lambda: jobs.agent_usage(place) and server.script.begun)
             claim = jobs.read_claim(place)
             assert claim is not None
             assert claim.process is not None
@@ -86,7 +91,7 @@ def check_charged_once(task: Path, server: ModelServer, found: dict[str, Any]) -
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
     monkeypatch.setenv("SCRIPTED_KEY", KEY)
-    with ModelServer(slowly(researcher(), 3.0), keys=(KEY,)) as server:
+    with ModelServer(Slowly(3.0), keys=(KEY,)) as server:
         yield server
 
 
@@ -108,7 +113,7 @@ def test_a_killed_drivers_agent_is_adopted_and_charged_once(
     agent: tuple[Path, str], server: ModelServer
 ) -> None:
     task, name = agent
-    with searching(task, name) as (driver, _, process):
+    with searching(task, name, server) as (driver, _, process):
         driver.kill()
         driver.wait()
         assert processes.alive(process)
@@ -124,7 +129,7 @@ def test_an_agent_that_ended_without_its_driver_is_settled_from_its_result(
     agent: tuple[Path, str], server: ModelServer
 ) -> None:
     task, name = agent
-    with searching(task, name) as (driver, place, _):
+    with searching(task, name, server) as (driver, place, _):
         driver.kill()
         driver.wait()
         until((place / "result.json").exists)
@@ -136,9 +141,9 @@ def test_an_agent_that_ended_without_its_driver_is_settled_from_its_result(
 def test_a_killed_attempts_agent_is_ended_and_its_try_charged_once(
     agent: tuple[Path, str], server: ModelServer
 ) -> None:
-    server.script = slowly(researcher(), NEVER)
+    server.script = Slowly(NEVER)
     task, name = agent
-    with searching(task, name) as (driver, _, process):
+    with searching(task, name, server) as (driver, _, process):
         processes.send(process, signal.SIGKILL)
         out, _ = driver.communicate(timeout=120)
         assert driver.returncode == 0
@@ -155,9 +160,9 @@ def test_a_killed_attempts_agent_is_ended_and_its_try_charged_once(
 def test_both_killed_the_agent_is_ended_and_its_try_charged_once(
     agent: tuple[Path, str], server: ModelServer
 ) -> None:
-    server.script = slowly(researcher(), NEVER)
+    server.script = Slowly(NEVER)
     task, name = agent
-    with searching(task, name) as (driver, _, process):
+    with searching(task, name, server) as (driver, _, process):
         driver.kill()
         driver.wait()
         processes.send(process, signal.SIGKILL)
@@ -178,7 +183,7 @@ class TestWithARealClient:
     ) -> None:
         installed("codex", monkeypatch)
         task = write_task(tmp_path / "task", server.url, attempts=2)
-        with searching(task, "codex") as (driver, _, process):
+        with searching(task, "codex", server) as (driver, _, process):
             driver.kill()
             driver.wait()
             assert processes.alive(process)
@@ -189,10 +194,10 @@ class TestWithARealClient:
     def test_a_killed_attempts_client_is_ended_and_its_try_charged_once(
         self, tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        server.script = slowly(researcher(), NEVER)
+        server.script = Slowly(NEVER)
         installed("codex", monkeypatch)
         task = write_task(tmp_path / "task", server.url, attempts=2)
-        with searching(task, "codex") as (driver, _, process):
+        with searching(task, "codex", server) as (driver, _, process):
             processes.send(process, signal.SIGKILL)
             out, _ = driver.communicate(timeout=120)
         assert [(e.attempt, e.trial) for e in settled(task)] == [(1, 1), (1, 2), (2, 1)]
