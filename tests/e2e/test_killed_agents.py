@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from outlay import events
+from outlay.digest import digest
 from outlay.execution import folder as jobs
 from outlay.execution import processes
+from outlay.recording.again import replay
+from outlay.recording.keep import keep
 from outlay.replay import verify
 from tests.agents.clients.real import REAL, installed
 from tests.e2e.conftest import OUTLAY, log_of, until
@@ -75,15 +78,22 @@ def settled(task: Path) -> list[events.AttemptSettled]:
 
 
 def check_charged_once(task: Path, server: ModelServer, found: dict[str, Any]) -> None:
-    """Every token that the server told of is charged, and no other; nothing is left running."""
+    """Every token that the server told of is charged, and no other; nothing is left running.
+
+    The log holds together, and its record too.
+    """
     told, total = server.told(KEY), found["charges"]["total"]
     assert total["tokens_in"] + total["tokens_cached"] == told.input > 0
     assert (total["tokens_cached"], total["tokens_out"]) == (told.cached, told.output)
     assert found["attempts"] == 2
-    assert verify(log_of(task)) == []
+    log, run = log_of(task), task / ".outlay" / "runs" / "switches"
+    assert verify(log) == []
+    keep("switches", log, run, task / "record")
+    again = replay(task / "record")
+    assert (again.difference, again.digest) == ("", digest(log))
     ends = [(event.attempt, event.trial) for event in settled(task)]
     assert len(set(ends)) == len(ends)
-    for place in (task / ".outlay" / "runs" / "switches" / "jobs").iterdir():
+    for place in (run / "jobs").iterdir():
         job = jobs.read_job(place)
         assert processes.with_token(job.token, processes.table()) == []
 
@@ -109,32 +119,21 @@ def resumed(task: Path, name: str) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
+@pytest.mark.parametrize("at_work", [True, False], ids=["still at work", "ended meanwhile"])
 def test_a_killed_drivers_agent_is_adopted_and_charged_once(
-    agent: tuple[Path, str], server: ModelServer
+    agent: tuple[Path, str], server: ModelServer, at_work: bool
 ) -> None:
     task, name = agent
-    with searching(task, name, server) as (driver, _, process):
+    with searching(task, name, server) as (driver, place, process):
         driver.kill()
         driver.wait()
         assert processes.alive(process)
+        until(lambda: at_work or (place / "result.json").exists())
     found = resumed(task, name)
     assert [(e.attempt, e.trial, e.outcome) for e in settled(task)] == [
         (1, 1, "scored"),
         (2, 1, "scored"),
     ]
-    check_charged_once(task, server, found)
-
-
-def test_an_agent_that_ended_without_its_driver_is_settled_from_its_result(
-    agent: tuple[Path, str], server: ModelServer
-) -> None:
-    task, name = agent
-    with searching(task, name, server) as (driver, place, _):
-        driver.kill()
-        driver.wait()
-        until((place / "result.json").exists)
-    found = resumed(task, name)
-    assert [(e.attempt, e.trial) for e in settled(task)] == [(1, 1), (2, 1)]
     check_charged_once(task, server, found)
 
 
