@@ -177,6 +177,11 @@ def test_a_log_that_does_not_hold_together_is_refused_in_one_line(record: Path) 
         replay(rewritten(record, made_up))
 
 
+def test_a_file_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", "nothing.record", "--store", "/nonexistent/store.db"]) != 0
+    assert "nothing.record: there is no such file" in capsys.readouterr().err
+
+
 def test_the_command_says_it_in_one_line(
     record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
