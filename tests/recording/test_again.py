@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from outlay.events import Entry
 
 
+pytestmark = pytest.mark.xdist_group("again")  # they share one search
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Entry], Path]:
     """A log, and the file of its record; the task's folder and the store are gone."""

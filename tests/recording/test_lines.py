@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     Change = Callable[[list[bytes]], list[bytes]]
 
 
+pytestmark = pytest.mark.xdist_group("lines")  # they share one search
+
+
 @pytest.fixture(scope="module")
 def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return recorded(tmp_path_factory.mktemp("recorded"))
