@@ -11,7 +11,8 @@ from outlay import events
 from outlay.allocation.tree import Node, Tree
 from outlay.budget import Charge
 from outlay.events import Child, Evaluation, decode, encode
-from outlay.state import BASELINE, LOST_TRIES, State
+from outlay.records import BASELINE, LOST_TRIES
+from outlay.state import State
 from outlay.store import MemoryStore
 from outlay.task import Budget, task_hash, to_json
 from tests.driving import RUN, Accidents, drive, task

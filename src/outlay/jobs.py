@@ -18,8 +18,8 @@ from outlay.agents.subject import subject
 from outlay.budget import Charge
 from outlay.execution.environment import VENV, has_packages
 from outlay.execution.job import AgentTold, AgentWork, Evaluated, Job, Result, Subject
+from outlay.records import BLAMELESS, LOST_TRIES
 from outlay.reflecting import Came, received, request
-from outlay.state import BLAMELESS, LOST_TRIES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

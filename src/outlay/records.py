@@ -8,6 +8,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from outlay.events import Judged, Launch
 
+BASELINE = -1
+"""The baseline where it is not a node of the tree, because plans come from a model."""
+
+LOST_TRIES = 3
+"""Tries that may be lost before the work is given up."""
+
+BLAMELESS = ("ended", "key", "provider")
+"""Reasons for which a try ends without counting as lost."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Work:
