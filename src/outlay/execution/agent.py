@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import time
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Any
@@ -63,7 +62,7 @@ class Session:
         self._home = runner.exchange / "home"
         self._apart = runner.kind == "bwrap" and not runner.network
         self._proxy: Proxy | None = None
-        self._secret = secrets.token_hex(16)
+        self._secret = os.urandom(16).hex()
         self._printed = 0
         self._hopeless_since: float | None = None
         self._answer = ""

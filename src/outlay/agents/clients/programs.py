@@ -6,10 +6,8 @@ that alive; so the real program beside it is preferred. Codex and Claude Code co
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
-import shutil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,6 +57,10 @@ def find(name: str) -> str:
 
     Raises `ValueError` with what to install if there is none.
     """
+    # Not at the top: an attempt is told where its client is, and these take longer than the rest.
+    import importlib.util
+    import shutil
+
     known = KNOWN[name]
     if found := shutil.which(name):
         return _native(os.path.realpath(found), known) or found
