@@ -95,6 +95,7 @@ def test_a_linear_search_improves_the_program_in_steps(task: Path, outlay: Comma
     assert found["difference"]["low"] > 0.39
     assert (task / "level.txt").read_text() == "0.2"
     _check_charges(task, found["charges"]["total"])
+    _check_agents(task, found["agents"], outlay)
     _check_patch(task, outlay)
 
 
@@ -103,6 +104,20 @@ def _check_charges(task: Path, total: dict[str, float]) -> None:
     assert total["usd"] == pytest.approx(0.75)
     assert total["tokens"] == pytest.approx(3300 + CACHED_TOKEN_RATE * 1500)
     assert State.of(log_of(task)).ledger.by_kind["execution"].usd == pytest.approx(0.75)
+
+
+def _check_agents(task: Path, agents: list[dict[str, object]], outlay: Command) -> None:
+    (used,) = agents
+    assert (used["role"], used["client"], used["tries"]) == ("executor", "command", 3)
+    assert (used["input"], used["cached"], used["output"]) == (4500, 1500, 300)
+    assert (used["sources"], used["usd"]) == (["told"], pytest.approx(0.75))
+    store = ("--store", task / ".outlay" / "store.db")
+    shown = json.loads(outlay("show", *store, "--json").stdout)
+    assert shown["summary"]["agents"] == agents
+    node = json.loads(outlay("show", *store, "--attempt", "2", "--json").stdout)
+    assert [(u["input"], u["output"], u["tries"]) for u in node["used"]] == [(1500, 100, 1)]
+    said = outlay("show", *store).stdout
+    assert "executor  command: 4,500 tokens in (1,500 cached), 300 out" in said
 
 
 def _check_patch(task: Path, outlay: Command) -> None:
