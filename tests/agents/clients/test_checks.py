@@ -86,6 +86,23 @@ def test_the_real_program_is_preferred_to_the_script_of_npm(
     (modules / ".bin" / "codex").symlink_to(script)
     monkeypatch.setenv("PATH", str(modules / ".bin"))
     assert programs.find("codex") == str(native)
+    assert programs.needed(str(native)) == (str(modules),)
+    assert programs.needed("codex") == (str(modules),)
+
+
+def test_a_link_to_a_program_is_followed_unless_it_has_a_name_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = program(tmp_path / "packages/bin/codex", "exit 0")
+    shim = program(tmp_path / "packages/shim", "exit 0")
+    (tmp_path / "codex").symlink_to(real)
+    (tmp_path / "claude").symlink_to(shim)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert programs.find("codex") == str(real)
+    assert programs.needed(str(real)) == (str(real),)
+    assert programs.find("claude") == str(tmp_path / "claude")
+    assert programs.needed("claude") == (str(tmp_path / "claude"), str(shim))
+    assert programs.needed("nosuch") == ()
 
 
 def test_a_program_of_a_python_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,7 @@ class ModelReader:
     """Reads the lines of one `outlay.agents.ask`."""
 
     def __init__(self) -> None:
+        self.hopeless = False
         self._usage = Usage(source="stream", complete=False)
         self._last: dict[str, Any] = {}
 
