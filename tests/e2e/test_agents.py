@@ -15,6 +15,7 @@ from outlay.execution import processes
 from outlay.state import State
 from outlay.tokens import CACHED_TOKEN_RATE
 from tests.e2e.conftest import OUTLAY, Command, digest_of, edit, log_of, until
+from tests.model_server import ModelServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,6 +129,17 @@ def _check_patch(task: Path, outlay: Command) -> None:
     for words in (("init", "-q"), ("apply", "--check", patch), ("apply", patch)):
         subprocess.run(["git", *words], cwd=task, check=True)
     assert float((task / "level.txt").read_text()) == pytest.approx(0.6)
+
+
+def test_doctor_looks_at_who_drafts_as_well(task: Path, outlay: Command) -> None:
+    with ModelServer(keys=("",)) as server, (task / "outlay.toml").open("a") as file:
+        file.write(f'[reflector]\nclient = "model"\nmodel = "m1"\nurl = "{server.url}"\n')
+        file.flush()
+        done = outlay("doctor", task, "--json", "--agent", agent(task, IMPROVES))
+        assert [seen.path for seen in server.seen] == ["/v1/chat/completions"]
+    assert done.returncode == 0, done.stdout
+    checks = json.loads(done.stdout)["checks"]
+    assert [check["name"] for check in checks[:3]] == ["agent", "agent", "call"]
 
 
 def test_single_makes_one_attempt(task: Path, outlay: Command) -> None:
