@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from outlay import events
+from outlay.agents.reflections.shape import TERSE
 from outlay.agents.reflections.texts import plan_of
 from outlay.replay import verify
 from outlay.store import MemoryStore
-from outlay.task import Budget
+from outlay.task import Agent, Budget
 from tests.driving import RUN, Accidents, drive, task
 
 if TYPE_CHECKING:
@@ -58,6 +60,17 @@ def searched(model: Model, **options: Any) -> tuple[State, list[events.AnyEvent]
     return state, [entry.event for entry in entries]
 
 
+def test_a_small_model_is_asked_for_little() -> None:
+    small = replace(task(levers=0, model=True), reflector=Agent(client="model", terse=True))
+    model = Model(ROOT)
+    drive(MemoryStore(), small, answer=model)
+    first, children = model.schemas[:2]
+    assert first["properties"]["approach"]["maxItems"] == TERSE.lines
+    edits = children["$defs"]["child"]["properties"]["edits"]
+    assert edits["maxItems"] == TERSE.edits
+    assert edits["items"]["properties"]["replace"]["maxLength"] == TERSE.line
+
+
 def kind(found: list[events.AnyEvent], wanted: type) -> list[Any]:
     return [event for event in found if isinstance(event, wanted)]
 
@@ -91,6 +104,7 @@ def test_what_does_not_apply_is_sent_back_once_and_the_rest_is_used() -> None:
         (0, 1, 1),
     ]
     assert "no such line" in asked[2].problems[0]
+    assert [a.sent_back for a in asked[:3]] == ["", "", "r2"]
     assert [len(s.children) for s in settled[:3]] == [1, 2, 1]
     assert not state.tree.root.exhausted
     assert state.attempts == 4
@@ -105,6 +119,30 @@ def test_a_second_bad_answer_exhausts_the_node(second: object) -> None:
     assert (state.ended.status, state.attempts) == ("exhausted", 1)
 
 
+BAD = {
+    "empty": "",
+    "cut off": json.dumps({"children": [child("Try idea 0.", "x")]})[:-9],
+    "10 MB": "x" * 10_000_000,
+    "wrong types": {"children": {"hypothesis": 3}},
+    "thousands that repeat": [("Try idea 0.", "Try idea 0.")] * 3_000,
+    "a path": [("../../score.py", "x")],
+    "half a character": '{"children": [{"hypothesis": "\\ud800"}]}',
+    "deep": "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("answer", BAD.values(), ids=BAD)
+def test_a_bad_answer_is_sent_back_with_the_reason(answer: object) -> None:
+    state, found = searched(Model(ROOT, answer, [("Try idea 0.", f"Idea {k}.") for k in range(3)]))
+    asked = kind(found, events.ReflectionLaunched)
+    rejected = kind(found, events.ReflectionSettled)[1].rejected
+    assert rejected
+    assert asked[2].problems == tuple(one.reason for one in rejected)
+    assert all(0 < len(one.reason) <= 400 for one in rejected)
+    assert len(state.tree.root.children) == 3
+    assert state.attempts == 4
+
+
 def test_fewer_plans_than_asked_for_exhaust_the_node_without_asking_again() -> None:
     state, found = searched(Model(ROOT, [("Try idea 0.", "Try idea 1.")]))
     assert not any(asked.problems for asked in kind(found, events.ReflectionLaunched))
@@ -115,7 +153,7 @@ def test_no_first_plan_ends_the_run() -> None:
     state, found = searched(Model("nonsense", "nonsense"))
     assert len(kind(found, events.ReflectionLaunched)) == 2
     assert state.ended is not None
-    assert state.ended.reason == "no first plan could be carried out"
+    assert state.ended.reason.startswith("no first plan could be carried out: the answer: JSON is")
     assert state.attempts == 0
 
 

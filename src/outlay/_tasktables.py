@@ -111,6 +111,7 @@ TABLES: dict[str, dict[str, Reader]] = {
         "protected": texts,
         "hidden": texts,
         "data": texts,
+        "hypotheses": text,
     },
     "evaluate": {
         "command": command,
@@ -159,7 +160,7 @@ TABLES: dict[str, dict[str, Reader]] = {
         "partial": switch,
         "patience": quantities.duration,
     },
-    "reflector": {"client": text, "model": text, "url": text, "key": text},
+    "reflector": {"client": text, "model": text, "url": text, "key": text, "terse": switch},
 }
 """Table to key to reader; `[levers.NAME]` and `[prices.MODEL]` have their own keys below."""
 

@@ -356,7 +356,10 @@ def _end(state: State, elapsed: float) -> AnyEvent:
     if lacking and move is not None:
         why = "the rest is held for the final measurement" if lacking == "seconds" else "spent"
         return events.RunEnded(status="budget", reason=f"{lacking}: {why}")
-    reason = "no first plan could be carried out" if state.drafting else "nothing is left to try"
+    reason = "nothing is left to try"
+    if state.drafting:
+        why = f": {state.complaint}" if state.complaint else ""
+        reason = f"no first plan could be carried out{why}"
     return events.RunEnded(status="exhausted", reason=reason)
 
 

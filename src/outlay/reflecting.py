@@ -8,8 +8,8 @@ from outlay import events
 from outlay.agents.reflections.answers import parse
 from outlay.agents.reflections.asking import ask_for
 from outlay.agents.reflections.question import Told, question
-from outlay.agents.reflections.shape import schema
-from outlay.execution.folder import head_and_tail
+from outlay.agents.reflections.shape import ROOMY, TERSE, schema
+from outlay.execution.folder import head_and_tail, read_result
 from outlay.report.programs import patch_between
 
 if TYPE_CHECKING:
@@ -48,18 +48,19 @@ def request(state: State, launch: ReflectionLaunched, folder: Path) -> Asked:
     """
     node, ask = _node(state, launch), _ask(state, launch)
     told = Told(
-        log=_log(state, node, folder), patch=_patch(state, node, folder), problems=launch.problems
+        log=_log(node, folder),
+        patch=_patch(state, node, folder),
+        answer=_answer(launch, folder),
+        problems=launch.problems,
     )
-    return Asked(question(state, node, ask, told), schema(ask))
+    bounds = TERSE if state.task.reflector.terse else ROOMY
+    return Asked(question(state, node, ask, told, bounds), schema(ask, bounds))
 
 
 def received(state: State, launch: ReflectionLaunched, answer: str) -> Came:
     """Return the plans of an answer, numbered on from the tree's."""
     parsed = parse(answer, _ask(state, launch))
-    return Came(
-        children=parsed.children,
-        rejected=tuple(events.Rejected(reason=problem) for problem in parsed.problems),
-    )
+    return Came(children=parsed.children, rejected=parsed.rejected)
 
 
 def _node(state: State, launch: ReflectionLaunched) -> Node:
@@ -71,15 +72,25 @@ def _ask(state: State, launch: ReflectionLaunched) -> Ask:
     return ask._replace(plan="", first=0) if launch.node == events.ROOT_DRAFT else ask
 
 
-def _log(state: State, node: Node, folder: Path) -> str:
+def _log(node: Node, folder: Path) -> str:
     """Return what the node's attempt printed, both streams."""
-    if not node.attempt:
+    place = _latest(folder, f"a{node.attempt}")
+    if place is None:
         return ""
-    tries = folder.glob(f"jobs/a{node.attempt}.*")
-    latest = max(tries, key=lambda place: int(place.suffix[1:]), default=None)
-    if latest is None:
-        return ""
-    return "\n".join(head_and_tail(latest / name, _MOST_LOG) for name in ("out.txt", "err.txt"))
+    return "\n".join(head_and_tail(place / name, _MOST_LOG) for name in ("out.txt", "err.txt"))
+
+
+def _answer(launch: ReflectionLaunched, folder: Path) -> str:
+    """Return the answer that is sent back."""
+    place = _latest(folder, launch.sent_back) if launch.sent_back else None
+    result = read_result(place) if place is not None else None
+    return result.agent.answer if result is not None and result.agent is not None else ""
+
+
+def _latest(folder: Path, work: str) -> Path | None:
+    """Return the folder of a work's latest try."""
+    tries = folder.glob(f"jobs/{work}.*")
+    return max(tries, key=lambda place: int(place.suffix[1:]), default=None)
 
 
 def _patch(state: State, node: Node, folder: Path) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -244,6 +244,7 @@ class Agent:
         key: Name of the environment variable that holds the provider's key.
         partial: Whether what an agent left is evaluated, too, when it reached its limit or failed.
         patience: Seconds that a provider is waited for that is overloaded or out of reach.
+        terse: Whether questions and answers are short, for a small local model that drafts plans.
     """
 
     client: str = ""
@@ -252,6 +253,7 @@ class Agent:
     key: str = ""
     partial: bool = False
     patience: float = 900.0
+    terse: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,7 +275,11 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One research task, complete."""
+    """One research task, complete.
+
+    `hypotheses` is a research state as `outlay.designs.statefile.state_to_json` gives it, empty
+    if there is nothing to tell apart.
+    """
 
     name: str
     question: str
@@ -290,6 +296,7 @@ class Task:
     agent: Agent = Agent()
     reflector: Agent = Agent()
     prices: dict[str, Price] = field(default_factory=dict)
+    hypotheses: dict[str, Any] = field(default_factory=dict)
 
 
 def check(task: Task, where: str = "task", *, called: bool = False) -> None:

@@ -12,27 +12,29 @@ import subprocess
 import time
 import urllib.request
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from outlay.agents.reflections.answers import parse
-from outlay.agents.reflections.asking import Ask, ask_for
-from outlay.agents.reflections.question import Told, question
-from outlay.agents.reflections.shape import TERSE, schema
+from outlay import events
+from outlay.agents.plans import Edit, apply_edits
+from outlay.agents.reflections.texts import plan_of
+from outlay.errors import InputError
+from outlay.reflecting import received, request
+from outlay.task import Agent
 from tests.agents.models import ask_model
-from tests.agents.reflections.samples import LOG, model_run, searched
+from tests.agents.reflections.samples import DIGITS, LOG, model_run, searched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from outlay.allocation.tree import Node
     from outlay.state import State
 
 CALLS = 50
 LEAST = 0.8
-PROMPT = 8_000
+TASK = replace(DIGITS, reflector=Agent(client="model", model="local", terse=True))
 NEEDS = (
     "needs a llama.cpp server: OUTLAY_LLAMA_SERVER=http://HOST:PORT of one that runs, or "
     "OUTLAY_LLAMA_SERVER=path of llama-server and OUTLAY_LLAMA_MODEL=path of a .gguf file"
@@ -46,16 +48,25 @@ pytestmark = [
 
 
 class Call(NamedTuple):
+    """What became of one question.
+
+    Attributes:
+        ended: The model ended by itself, not by a limit.
+        valid: It is of the form, every text within the parser's bounds, and brings a plan.
+        applies: The edits of every child find their line of the plan exactly once.
+        refused: Why a child on its own is no new plan, or why the answer is none.
+        repeated: Children that make the same plan as another one of the answer.
+        plans: What would be added to the tree.
+        tokens: Of the answer.
+    """
+
     ended: bool
-    children: int
+    valid: bool
+    applies: bool
     refused: tuple[str, ...]
     repeated: int
+    plans: int
     tokens: int
-
-    @property
-    def good(self) -> bool:
-        """It ended by itself, is valid, and the edits of every child apply."""
-        return self.ended and self.children > 0 and not self.refused
 
 
 @contextmanager
@@ -91,42 +102,63 @@ def wait_for(url: str) -> None:
     raise TimeoutError(url)
 
 
-def place(number: int) -> tuple[State, Node]:
-    """Return one of many states of a search in the digits example, and a node to reflect on."""
+def place(number: int) -> tuple[State, int]:
+    """Return one of many states of a search in the digits example, and where to reflect."""
     if number % 10 == 9:
-        state = model_run()
-        state.tree.root.proposal = None  # the first plan is asked for
-        return state, state.tree.root
-    state = searched(number, number % 7)
+        state = model_run(TASK)
+        state.tree.root.proposal = None
+        return state, events.ROOT_DRAFT
+    state = searched(number, number % 7, TASK)
     scored = [node for node in state.tree.nodes if node.score is not None and not node.pruned]
-    return state, scored[number % len(scored)]
+    return state, scored[number % len(scored)].id
 
 
 def reflect(folder: Path, url: str, number: int) -> Call:
+    """Ask as a run would, in a folder of the run's own."""
     state, node = place(number)
-    ask = ask_for(state, node, 1 + number % 3)
-    prompt = question(state, node, ask, Told(log=LOG + FAULTS[number % 3]), PROMPT)
-    form = schema(ask, TERSE)
-    ended = ask_model(folder, url, prompt=prompt, form=form, model="local", timeout=600)
-    found = parse(ended.answer, ask)
-    refused = refusals(ended.answer, ask)
+    if node >= 0:
+        job = folder / "jobs" / f"a{state.tree.nodes[node].attempt}.1"
+        job.mkdir(parents=True)
+        (job / "out.txt").write_text(LOG + FAULTS[number % 3])
+    launch = events.ReflectionLaunched(work="r1", trial=1, node=node, asked=1 + number % 3)
+    asked = request(state, launch, folder)
+    ended = ask_model(
+        folder, url, prompt=asked.text, form=asked.schema, model="local", timeout=600
+    )
+    came = received(state, launch, ended.answer)
+    plan = plan_of(state.tree.nodes[node]) if node >= 0 else ""
+    refused = tuple(
+        one.reason
+        for alone in apart(ended.answer, plan)
+        for one in received(state, launch, alone).rejected
+    )
     return Call(
         ended=ended.ok,
-        children=len(found.children),
+        valid=bool(came.children) and not refused,
+        applies=all(applies(alone, plan) for alone in apart(ended.answer, plan)),
         refused=refused,
-        repeated=len(found.problems) - len(refused),
+        repeated=len(came.rejected) - len(refused),
+        plans=len(came.children),
         tokens=ended.usage.output,
     )
 
 
-def refusals(answer: str, ask: Ask) -> tuple[str, ...]:
-    """Return what is wrong with the children one by one, so that none repeats another."""
+def apart(answer: str, plan: str) -> list[str]:
+    """Return one answer for each child, so that none repeats another; a broken one as it is."""
     try:
-        children = json.loads(answer)["children"] if ask.plan else [json.loads(answer)]
-    except (ValueError, KeyError, TypeError) as error:
-        return (str(error),)
-    alone = [{"children": [child]} if ask.plan else child for child in children]
-    return tuple(p for whole in alone for p in parse(json.dumps(whole), ask).problems)
+        children = json.loads(answer)["children"] if plan else []
+    except (ValueError, KeyError, TypeError):
+        children = []
+    return [json.dumps({"children": [child]}) for child in children] or [answer]
+
+
+def applies(alone: str, plan: str) -> bool:
+    try:
+        edits = json.loads(alone)["children"][0]["edits"] if plan else []
+        apply_edits(plan, [Edit(edit["search"], edit["replace"]) for edit in edits])
+    except (ValueError, KeyError, TypeError, InputError):
+        return False
+    return True
 
 
 def test_a_small_models_answers_are_valid_and_their_edits_apply(
@@ -135,19 +167,30 @@ def test_a_small_models_answers_are_valid_and_their_edits_apply(
     calls: list[Call] = []
     with server(tmp_path) as url:
         for number in range(CALLS):
-            calls.append(reflect(tmp_path, url, number))
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            calls.append(reflect(folder, url, number))
             with capsys.disabled():
                 print(f"\n{told(calls)}", end="", flush=True)
-    assert sum(call.good for call in calls) >= LEAST * CALLS
+    assert sum(call.ended for call in calls) >= LEAST * CALLS
+    assert sum(call.valid for call in calls) >= LEAST * CALLS
+    assert sum(call.applies for call in calls) >= LEAST * CALLS
+    assert sum(good(call) for call in calls) >= LEAST * CALLS
+
+
+def good(call: Call) -> bool:
+    return call.ended and call.valid and call.applies
 
 
 def told(calls: list[Call]) -> str:
     """Return in one line what came of the calls so far, and what was wrong with the last one."""
+    tokens = sum(call.tokens for call in calls) / len(calls)
     return (
-        f"{sum(call.good for call in calls)} of {len(calls)} calls ended by themselves, valid, "
-        f"with edits that apply; {sum(call.ended for call in calls)} ended by themselves, "
-        f"{sum(call.repeated > 0 for call in calls)} named one plan twice; "
-        f"{sum(call.children for call in calls)} new plans, "
-        f"{sum(call.tokens for call in calls) / len(calls):.0f} tokens a call "
-        f"{'; '.join(calls[-1].refused)}"
+        f"of {len(calls)} calls {sum(call.ended for call in calls)} ended by themselves, "
+        f"{sum(call.valid for call in calls)} were valid, "
+        f"the edits of {sum(call.applies for call in calls)} applied; "
+        f"all three: {sum(good(call) for call in calls)}; "
+        f"{sum(call.repeated > 0 for call in calls)} named a plan twice, "
+        f"{sum(call.plans for call in calls)} new plans, {tokens:.0f} tokens a call "
+        f"{'; '.join(calls[-1].refused)}".rstrip()
     )

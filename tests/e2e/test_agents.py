@@ -64,7 +64,11 @@ attempts = 3
 
 @pytest.fixture
 def task(tmp_path: Path) -> Path:
-    """A folder whose program an agent can raise from 0.2 to 0.6."""
+    return level_task(tmp_path)
+
+
+def level_task(tmp_path: Path) -> Path:
+    """Return a folder whose program an agent can raise from 0.2 to 0.6."""
     folder = tmp_path / "task"
     folder.mkdir()
     (folder / "score.py").write_text(SCORE)

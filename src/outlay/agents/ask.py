@@ -27,6 +27,9 @@ MISSING = (
     "or let a coding agent draft the plans"
 )
 
+_MOST_ANSWER = 1_000_000
+"""Bytes of an answer as JSON text; a line that is longer would not be read whole."""
+
 _NO_SCHEMAS = (400, 404, 415, 422, 500, 501)
 """Statuses by which servers say that they do not take a schema."""
 
@@ -51,7 +54,13 @@ def main() -> int:
         return _fail("provider", str(error))
     except (AgentRunError, UserError, ImportError) as error:
         return _fail("agent", str(error))
-    _print(type="answer", text=response.text or "", finish=response.finish_reason or "")
+    except Exception as error:  # the library raises anything where a server sends anything
+        name = type(error).__name__
+        return _fail("agent", f"what the server sent is no answer of a model: {name}: {error}")
+    text = response.text or ""
+    if (size := len(json.dumps(text))) > _MOST_ANSWER:
+        return _fail("agent", f"the answer has {size:,} bytes, allowed: {_MOST_ANSWER:,}")
+    _print(type="answer", text=text, finish=response.finish_reason or "")
     return 0
 
 

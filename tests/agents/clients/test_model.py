@@ -3,6 +3,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,6 +27,7 @@ from tests.model_protocols import Asked, Turn
 from tests.model_server import ModelServer, in_order, turns
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 ASK = Ask(plan=ROOT, asked=3, first=1)
@@ -115,6 +119,61 @@ def test_without_the_library_it_says_what_to_install(tmp_path: Path) -> None:
     ended = reader.ending(done.returncode, "")
     assert (ended.ok, ended.reason, ended.detail) == (False, "agent", MISSING)
     assert "outlay[models]" in MISSING
+
+
+def whole(content: object, **more: object) -> bytes:
+    """Return a completion of OpenAI's chat protocol."""
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant"}}
+    choice["message"]["content"] = content  # type: ignore[index]
+    usage = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
+    told = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "usage": usage}
+    return json.dumps({**told, "choices": [choice], **more}).encode()
+
+
+@pytest.mark.parametrize(
+    ("model", "body", "words"),
+    [
+        ("m", b"<html>", "Failed to decode response as JSON"),
+        ("m", whole("x", choices=[]), "what the server sent is no answer of a model: "),
+        ("m", whole("x", usage={"prompt_tokens": "a"}), "usage"),
+        ("m", whole("x" * 10_000_000), "the answer has 10,000,002 bytes, allowed: 1,000,000"),
+        ("anthropic:m", b"null", "what the server sent is no answer of a model: "),
+        (
+            "anthropic:m",
+            b'{"content": [{"type": "text", "text": 5}]}',
+            "what the server sent is no",
+        ),
+    ],
+)
+def test_whatever_a_server_sends_is_told_apart_from_an_answer(
+    tmp_path: Path, model: str, body: bytes, words: str
+) -> None:
+    with sending(body) as url:
+        ended = ask_model(tmp_path, url, model=model, form=schema(ASK))
+    assert (ended.ok, ended.answer) == (False, "")
+    assert words in ended.detail
+
+
+@contextmanager
+def sending(body: bytes) -> Iterator[str]:
+    """Yield the address of a server that sends this to whoever asks."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
 
 
 def test_a_cut_answer_is_no_answer() -> None:

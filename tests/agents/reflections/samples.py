@@ -98,10 +98,10 @@ def attempt(state: State, node: int, score: float | None) -> None:
     )
 
 
-def searched(seed: int, steps: int = 6) -> State:
+def searched(seed: int, steps: int = 6, task: Task = DIGITS) -> State:
     """Return a run in which `steps` children were proposed and tried, at random places."""
     rng = random.Random(seed)
-    state = model_run()
+    state = model_run(task)
     attempt(state, 0, 0.85)
     for idea in rng.sample(range(len(IDEAS)), min(steps, len(IDEAS))):
         scored = [n for n in state.tree.nodes if n.score is not None and not n.pruned]

@@ -23,7 +23,7 @@ def standing(state: State, node: Node) -> str:
     if node.parent is not None and node.parent.score is not None:
         lines.append(f"- its parent (node {node.parent.id}): {node.parent.score:.6g}")
     champion = state.contest.champion
-    if champion > 0 and (best := state.tree.nodes[champion].score) is not None:
+    if champion != state.baseline and (best := state.tree.nodes[champion].score) is not None:
         lines.append(f"- champion (node {champion}): {best:.6g}")
     return "# Where things stand\n\n" + "\n".join([*lines, _left(state)])
 

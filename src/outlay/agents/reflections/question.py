@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from outlay.agents.quoting import log_excerpt, mark, quoted, shortened
 from outlay.agents.reflections.history import evidence, history, standing
-from outlay.agents.reflections.shape import EDITS, LINES
+from outlay.agents.reflections.shape import ROOMY
+from outlay.errors import BudgetError
 
 if TYPE_CHECKING:
     from outlay.agents.reflections.asking import Ask
+    from outlay.agents.reflections.shape import Bounds
     from outlay.allocation.tree import Node
     from outlay.designs.states import ResearchState
     from outlay.state import State
-
-LONGEST = 40_000
-"""Characters of a prompt, about 10,000 tokens; a local model with a small context takes less."""
 
 _SHARES = {
     "question": 0.2,
@@ -52,7 +51,7 @@ NOTHING_TOLD = Told()
 
 
 def question(
-    state: State, node: Node, ask: Ask, told: Told = NOTHING_TOLD, longest: int = LONGEST
+    state: State, node: Node, ask: Ask, told: Told = NOTHING_TOLD, bounds: Bounds = ROOMY
 ) -> str:
     """Return the prompt; the same arguments give the same text.
 
@@ -61,12 +60,12 @@ def question(
         node: The node whose children are wanted.
         ask: What is wanted, as `ask_for` gives it.
         told: What programs left.
-        longest: Characters of the prompt, at least 8,000.
+        bounds: How long it may be, and what is said of the answer's length.
     """
     texts = _texts(state, node, ask, told)
     word = mark(state.started.uid if state.started is not None else "", list(texts.values()))
     # What is the same for every node comes first, where a provider's cache knows it.
-    fixed = [_rules(word), _wanted(ask), _gate(ask.hypotheses), evidence(state)]
+    fixed = [_rules(word), _wanted(ask, bounds), _gate(ask), evidence(state)]
     fixed += [standing(state, node)]
 
     def assembled(texts: dict[str, str]) -> str:
@@ -75,14 +74,15 @@ def question(
         parts = [head, *fixed, *blocks, _last(ask)]
         return "\n\n".join(part for part in parts if part) + "\n"
 
-    room = longest - len(assembled(dict.fromkeys(texts, "")))
+    room = bounds.question - len(assembled(dict.fromkeys(texts, "")))
     most = _rooms({name: len(text) for name, text in texts.items()}, room)
     return assembled({name: _cut(name, text, most[name]) for name, text in texts.items()})
 
 
 def _texts(state: State, node: Node, ask: Ask, told: Told) -> dict[str, str]:
     """Return what has no fixed length, by name; empty texts are left out."""
-    sent_back = [*told.problems, "", "The answer was:", told.answer] if told.problems else []
+    was = ["", "The answer was:", told.answer] if told.answer else []
+    sent_back = [*told.problems, *was] if told.problems else []
     texts = {
         "plan": ask.plan,
         "history": history(state, node),
@@ -126,7 +126,8 @@ _TITLES = {
     "history": "# What was tried around it",
     "log": "# What the attempt printed",
     "patch": "# What the attempt changed",
-    "answer": "# What was wrong with your last answer\n\nAnswer again, with all of it mended.",
+    "answer": "# What was wrong with your last answer\n\nWhat had no fault is kept: answer only "
+    "with what is lacking, mended.",
 }
 
 
@@ -138,37 +139,58 @@ def _cut(name: str, text: str, most: int) -> str:
     return log_excerpt(text, most) if name == "log" else shortened(text, most)
 
 
-def _gate(hypotheses: ResearchState | None) -> str:
-    if hypotheses is None:
+def _gate(ask: Ask) -> str:
+    if ask.hypotheses is None:
         return ""
-    from outlay.designs.gate import LEAST_SHARE  # loads numpy, which takes a while
-    from outlay.designs.interfaces import describe
+    from outlay.designs.interfaces import describe  # loads numpy, which takes a while
+
+    known = ask.hypotheses
+    text = f"# What the experiments are to tell apart\n\n{describe(known)}\n{_predicted(known)}"
+    return f"{text}\n{_designs(known)}" if ask.plan else text
+
+
+def _predicted(hypotheses: ResearchState) -> str:
+    lines = ["What each of them predicts, as mean outcomes; of arms that are not named, 0:"]
+    for name, means in zip(hypotheses.hypotheses, hypotheses.signatures, strict=True):
+        pairs = zip(hypotheses.arms, means, strict=True)
+        told = ", ".join(f"{arm} {mean:g}" for arm, mean in pairs if mean)
+        lines.append(f"- {name}: {told or 'no arm'}")
+    return "\n".join(lines)
+
+
+def _designs(hypotheses: ResearchState) -> str:
+    from outlay.designs.gate import LEAST_SHARE, described, is_settled
     from outlay.designs.searching import best_affordable
 
-    best = best_affordable(hypotheses)
-    arms = ", ".join(hypotheses.arms[arm] for arm in best.arms)
+    if is_settled(hypotheses):
+        return "Nothing is left to know about them, so no child names a design."
+    try:
+        best = described(hypotheses, best_affordable(hypotheses))
+    except BudgetError:
+        return "What is left of the budget pays for no design, so no child names one."
     return (
-        f"# What the experiments are to tell apart\n\n{describe(hypotheses)}\n"
-        "A child may name a design. It is sent back unless it fits the budget and tells at least "
-        f"{LEAST_SHARE:.0%} as much per cost as the best one: {arms} with {best.seeds} seeds."
+        "A child may name a design, the experiment that its plan carries out. It is sent back "
+        f"unless it fits the budget and tells at least {LEAST_SHARE:.0%} as much per cost as the "
+        f"best one: {best}. Its outcome is read from the evaluator's numbers that have the arms' "
+        "names."
     )
 
 
-def _wanted(ask: Ask) -> str:
+def _wanted(ask: Ask, bounds: Bounds) -> str:
     if not ask.plan:
         return (
             "# What to answer\n\nA first plan, as one JSON object: `title`; `hypothesis`, what "
-            f"you think is true, in one or two sentences; `approach`, up to {LINES} lines of "
-            "Markdown that say what to do, each line different. The plan is revised line by line "
-            "later on."
+            "you think is true, in one or two sentences; `approach`, up to "
+            f"{bounds.lines} lines of Markdown that say what to do, each line different. The plan "
+            "is revised line by line later on."
         )
     return (
         "# What to answer\n\nPlans made from the plan below, as one JSON object with the list "
         "`children`. Each child tests one idea that none of the plans so far tests. It has:\n"
         "- `hypothesis`: what you think is true, in one or two sentences\n"
-        f"- `edits`: up to {EDITS} replacements, applied in order. `search` is one whole line of "
-        "the plan and must be found in it exactly once; `replace` takes its place and may hold "
-        "several lines. An edit that does not match is sent back.\n"
+        f"- `edits`: replacements, at most {bounds.edits}, applied in order. `search` is one "
+        "whole line of the plan and must be found in it exactly once; `replace` takes its place "
+        "and may hold several lines. An edit that does not match is sent back.\n"
         "- `changes`: what differs from the plan below, in short Markdown\n"
         "- `axis` and `direction`: what part of the program the idea is about and which way it "
         "goes, as short names in lower case with hyphens; the same names for the same idea as "

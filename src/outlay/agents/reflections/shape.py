@@ -29,15 +29,17 @@ _TITLE = 80
 
 
 class Bounds(NamedTuple):
-    """How much an answer may hold.
+    """How much a question and its answer may hold.
 
     Attributes:
+        question: Characters of the question, at least 8,000; four are about one token.
         edits: Edits of one child.
         lines: Lines of a first plan.
         line: Characters that take the place of a line, or of a line of a first plan.
         sentence: Characters of every other text.
     """
 
+    question: int = 40_000
     edits: int = EDITS
     lines: int = LINES
     line: int = 300
@@ -45,7 +47,7 @@ class Bounds(NamedTuple):
 
 
 ROOMY = Bounds()
-TERSE = Bounds(edits=1, lines=8, line=80, sentence=50)
+TERSE = Bounds(question=8_000, edits=1, lines=8, line=80, sentence=50)
 """For a small local model, which fills what it may fill and is slow at it."""
 
 
@@ -65,7 +67,7 @@ def schema(ask: Ask, bounds: Bounds = ROOMY) -> str:
 
 def _child(ask: Ask, bounds: Bounds) -> dict[str, Any]:
     edit = _object({"search": _search(ask.plan, bounds.line), "replace": _text(bounds.line)})
-    sentence = _text(bounds.sentence)
+    sentence = _said(bounds.sentence)
     fields: dict[str, Any] = {
         "hypothesis": sentence,
         "edits": {"type": "array", "items": edit, "minItems": 1, "maxItems": bounds.edits},
@@ -112,6 +114,10 @@ def _text(most: int) -> dict[str, Any]:
     return {"type": "string", "maxLength": most}
 
 
+def _said(most: int) -> dict[str, Any]:
+    return {**_text(most), "minLength": 1}
+
+
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
@@ -122,7 +128,7 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _root(bounds: Bounds) -> dict[str, Any]:
-    lines = _text(bounds.line)
+    lines = _said(bounds.line)
     approach = {"type": "array", "items": lines, "minItems": 1, "maxItems": bounds.lines}
-    fields = {"title": _text(_TITLE), "hypothesis": _text(bounds.sentence), "approach": approach}
+    fields = {"title": _said(_TITLE), "hypothesis": _said(bounds.sentence), "approach": approach}
     return _object(fields)
