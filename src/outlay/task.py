@@ -235,9 +235,10 @@ class Agent:
     """A client of a model, who carries plans out or drafts them.
 
     Attributes:
-        client: `codex`, `claude`, `opencode`, `model`, `command:…` or `acp:…`, or one from an
-            entry point; a known client may name its program as well, as in `codex:/opt/codex`.
-            Empty leaves it to the command line, or to the executor's.
+        client: `codex`, `claude`, `opencode`, `model`, `command:…` or `acp:…`, one from an entry
+            point, or `auto` for the first that can work; a known client may name its program as
+            well, as in `codex:/opt/codex`. Empty leaves it to the command line, or to the
+            executor's.
         model: Name of the model; empty leaves it to the client.
         url: Address of the provider, or of a local server.
         key: Name of the environment variable that holds the provider's key.

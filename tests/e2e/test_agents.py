@@ -15,6 +15,7 @@ from outlay.execution import processes
 from outlay.state import State
 from outlay.tokens import CACHED_TOKEN_RATE
 from tests.e2e.conftest import OUTLAY, Command, digest_of, edit, log_of, until
+from tests.model_server import ModelServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,6 +100,7 @@ def test_a_linear_search_improves_the_program_in_steps(task: Path, outlay: Comma
     assert found["difference"]["low"] > 0.39
     assert (task / "level.txt").read_text() == "0.2"
     _check_charges(task, found["charges"]["total"])
+    _check_agents(task, found["agents"], outlay)
     _check_patch(task, outlay)
 
 
@@ -109,6 +111,20 @@ def _check_charges(task: Path, total: dict[str, float]) -> None:
     assert State.of(log_of(task)).ledger.by_kind["execution"].usd == pytest.approx(0.75)
 
 
+def _check_agents(task: Path, agents: list[dict[str, object]], outlay: Command) -> None:
+    (used,) = agents
+    assert (used["role"], used["client"], used["tries"]) == ("executor", "command", 3)
+    assert (used["input"], used["cached"], used["output"]) == (4500, 1500, 300)
+    assert (used["sources"], used["usd"]) == (["told"], pytest.approx(0.75))
+    store = ("--store", task / ".outlay" / "store.db")
+    shown = json.loads(outlay("show", *store, "--json").stdout)
+    assert shown["summary"]["agents"] == agents
+    node = json.loads(outlay("show", *store, "--attempt", "2", "--json").stdout)
+    assert [(u["input"], u["output"], u["tries"]) for u in node["used"]] == [(1500, 100, 1)]
+    said = outlay("show", *store).stdout
+    assert "executor  command: 4,500 tokens in (1,500 cached), 300 out" in said
+
+
 def _check_patch(task: Path, outlay: Command) -> None:
     patch = task.parent / "best.patch"
     done = outlay("export", "--store", task / ".outlay" / "store.db", "--patch", patch, "--json")
@@ -117,6 +133,17 @@ def _check_patch(task: Path, outlay: Command) -> None:
     for words in (("init", "-q"), ("apply", "--check", patch), ("apply", patch)):
         subprocess.run(["git", *words], cwd=task, check=True)
     assert float((task / "level.txt").read_text()) == pytest.approx(0.6)
+
+
+def test_doctor_looks_at_who_drafts_as_well(task: Path, outlay: Command) -> None:
+    with ModelServer(keys=("",)) as server, (task / "outlay.toml").open("a") as file:
+        file.write(f'[reflector]\nclient = "model"\nmodel = "m1"\nurl = "{server.url}"\n')
+        file.flush()
+        done = outlay("doctor", task, "--json", "--agent", agent(task, IMPROVES))
+        assert [seen.path for seen in server.seen] == ["/v1/chat/completions"]
+    assert done.returncode == 0, done.stdout
+    checks = json.loads(done.stdout)["checks"]
+    assert [check["name"] for check in checks[:3]] == ["agent", "agent", "call"]
 
 
 def test_single_makes_one_attempt(task: Path, outlay: Command) -> None:

@@ -56,6 +56,9 @@ def test_a_terminal_shows_what_an_agent_does_before_its_attempt_settles(tmp_path
         shown = _read_until(screen, ("1200 in, 40 out", "tool: count the", "levels"))
         assert not [e for e in log_of(task) if isinstance(e.event, events.AttemptSettled)]
         assert "\x1b[31m levels" not in shown
+        elsewhere = [OUTLAY, "show", "--store", str(task / ".outlay" / "store.db")]
+        said = subprocess.run(elsewhere, capture_output=True, text=True, check=True).stdout
+        assert "now       a1.1: 1200 in, 40 out · tool: count the" in said
         (signals / "go").touch()
         _read_until(screen, ("ended: the budget of",))
         assert search.wait(60) == 0

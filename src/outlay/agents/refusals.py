@@ -86,8 +86,8 @@ def _refuse_hypotheses(task: Task, agent: str) -> None:
 def refuse_key(task: Task, agent: str) -> None:
     """Raise `InputError` if a provider refuses its key, which it is asked about without tokens."""
     works = access.executor(task, agent), access.reflector(task, agent)
-    reached = {access.metered(found, os.environ)[-2:] for found in works if found is not None}
-    for url, key in reached:
+    reached = [access.metered(found, os.environ) for found in works if found is not None]
+    for url, key in dict.fromkeys((found.url, found.key) for found in reached):
         if key and url and (why := refusal(url, os.environ.get(key, ""))):
             raise InputError(
                 f"{key}: found a key that {url} refuses ({why}), allowed: one that it lets in"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -16,9 +15,11 @@ from outlay.agents import access
 from outlay.agents.choosing import chosen
 from outlay.cli import _options
 from outlay.doctor import Check, Findings, examine
-from outlay.errors import InputError
 from outlay.runs import Settings
 from outlay.task import Agent
+
+if TYPE_CHECKING:
+    from outlay.agents.access import Access
 
 
 @click.command()
@@ -34,34 +35,35 @@ def command(
     """Check the task in PATH: evaluator, metric, noise, levers, files, sandbox and disk.
 
     The program is evaluated as it stands on three seeds, and on one of them twice. Of a coding
-    agent, its program, version and key are looked at, and its model is called for a token; without
-    a task, that is all. Exit code 0 if a search can begin, 2 if the task or the agent must be put
-    right first, 1 if the program has no score.
+    agent, and of another one that drafts plans, program, version and key are looked at, and the
+    model is called for a token; without a task, that is all. Exit code 0 if a search can begin, 2
+    if the task or the agent must be put right first, 1 if the program has no score.
     """
     if values["agent"] and path is None and not Path(taskfile.NAME).exists():
         table = _options.agent_table(values, Agent())
-        checks = _agent(replace(table, client=chosen(table, os.environ)))
+        checks = _examined(access.named(table, chosen(table, os.environ)))
         _print(msgspec.json.encode({"checks": checks}), _lines(checks), as_json=as_json)
         return 0 if all(check.ok for check in checks) else 2
     place = path or "."
     task, agent = _options.with_agent(taskfile.load(place, _options.budget(values)), values)
-    checks = _agent(replace(task.agent, client=agent))
-    found = examine(access.suited(task, agent), Settings(agent=agent), _options.where(place))
+    task = access.suited(task, agent)
+    carries_out, drafts = access.executor(task, agent), access.reflector(task, agent)
+    checks = _examined(carries_out) if carries_out is not None else []
+    if drafts is not None and drafts != carries_out:
+        checks += _examined(drafts)
+    found = examine(task, Settings(agent=agent), _options.where(place))
     findings = msgspec.structs.replace(found, checks=[*checks, *found.checks])
     _print(msgspec.json.encode(findings), in_words(findings), as_json=as_json)
     return 0 if findings.ok else 2
 
 
-def _agent(table: Agent) -> list[Check]:
-    """Return what is found of a coding agent; nothing of levers."""
-    if table.client == access.LEVERS:
+def _examined(client: Access) -> list[Check]:
+    """Return what is found of a coding agent or model; nothing of levers."""
+    if client.client == access.LEVERS:
         return []
     from outlay.agents.clients.checks import examine_agent
 
-    try:
-        found = access.metered(access.named(table, table.client), os.environ)
-    except InputError as error:
-        return [Check(name="agent", ok=False, found=str(error))]
+    found = access.metered(client, os.environ)
     return examine_agent(
         found.client, model=found.model, url=found.url, key=found.key, command=found.command
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 WORDS = (
     ("node", "One plan in the tree: its parent's program with one more change."),
+    ("executor", "Who carries a plan out, such as a coding agent."),
+    ("reflector", "Who drafts and revises plans, such as a model."),
     ("reflect", "To propose new plans below a node, from everything that was seen so far."),
     (
         "selection seeds",

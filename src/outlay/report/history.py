@@ -10,9 +10,9 @@ from outlay import events
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from outlay.events import AttemptSettled, Entry, MeasurementSettled, ReflectionSettled
+    from outlay.events import Entry, ReflectionSettled
 
-Settled = events.AttemptSettled | events.MeasurementSettled
+Settled = events.AttemptSettled | events.MeasurementSettled | events.ReflectionSettled
 
 
 class Try(NamedTuple):
@@ -20,7 +20,7 @@ class Try(NamedTuple):
 
     work: str
     elapsed: float
-    event: AttemptSettled | MeasurementSettled
+    event: Settled
 
 
 class Reign(NamedTuple):
@@ -86,6 +86,7 @@ def _take(found: History, nodes: dict[int, int], entry: Entry) -> None:
         _settle(found, Try(event.work, entry.elapsed, event))
     elif isinstance(event, events.ReflectionSettled):
         found.drafted |= dict.fromkeys((child.node for child in event.children), event)
+        _settle(found, Try(event.work, entry.elapsed, event))
     elif isinstance(event, events.Judged) and event.promoted:
         found.reigns.append(Reign(len(found.done), nodes[event.attempt]))
     elif isinstance(event, events.Reflected) and event.reason:

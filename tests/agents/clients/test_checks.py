@@ -55,6 +55,16 @@ def test_an_address_that_is_none(url: str) -> None:
     assert examine_call("claude", "m1", url, "k").ok is False
 
 
+@pytest.mark.parametrize(
+    ("model", "path"), [("m1", "/v1/chat/completions"), ("anthropic:m1", "/v1/messages")]
+)
+def test_a_plain_model_is_asked_over_its_protocol(model: str, path: str) -> None:
+    with ModelServer() as server:
+        program, call = examine_agent("model", model=model, url=server.url)
+        assert (program.ok, call.ok, server.seen[0].path) == (True, True, path)
+        assert json.loads(server.seen[0].body)["model"] == "m1"
+
+
 def test_without_a_model_no_call_is_made() -> None:
     with ModelServer() as server:
         check = examine_call("codex", "", server.url, "k")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import time
 import urllib.error
 from typing import Any, NamedTuple
 
+from outlay.agents.ask import MISSING
 from outlay.agents.clients import programs
 from outlay.agents.clients.lines import record, why
+from outlay.agents.clients.model import named
 from outlay.agents.clients.provider import ask, base, said, without
 from outlay.agents.clients.registry import by_name
 from outlay.doctor import Check
@@ -35,6 +38,7 @@ _PROTOCOLS = {
         "/v1/messages", {"messages": _HI, "max_tokens": 1}, "https://api.anthropic.com"
     ),
     "opencode": _Protocol("/v1/chat/completions", {"messages": _HI, "max_tokens": 1}),
+    "model": _Protocol("/v1/chat/completions", {"messages": _HI, "max_tokens": 1}),
 }
 _SAID = {
     "key": "the key was refused",
@@ -71,6 +75,9 @@ def examine_agent(
 
 def examine_program(name: str, command: tuple[str, ...] = ()) -> Check:
     """Return whether the client's program is there, and new enough where that is known."""
+    if name == "model":
+        there = importlib.util.find_spec("pydantic_ai") is not None
+        return Check(name="agent", ok=there, found="model: a plain call" if there else MISSING)
     try:
         by_name(name)
         start = command or (_own(name),)
@@ -103,11 +110,14 @@ def examine_key(key: str) -> Check:
 
 def examine_call(name: str, model: str, url: str, secret: str) -> Check:
     """Return whether the model answers one short request in the client's protocol."""
+    if name == "model":
+        api, model = named(model)
+        name = "claude" if api == "anthropic" else name
     protocol = _PROTOCOLS[name]
     place = base(url or protocol.url)
     if not model or not place:
         missing = "model" if not model else "address"
-        ok = name != "opencode"  # which needs both
+        ok = name not in ("opencode", "model")  # which need both
         return Check(name="call", ok=ok, found=f"not tried: no {missing} is named")
     begun = time.monotonic()
     try:

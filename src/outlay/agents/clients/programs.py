@@ -6,10 +6,8 @@ that alive; so the real program beside it is preferred. Codex and Claude Code co
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
-import shutil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,6 +57,10 @@ def find(name: str) -> str:
 
     Raises `ValueError` with what to install if there is none.
     """
+    # Not at the top: an attempt is told where its client is, and these take longer than the rest.
+    import importlib.util
+    import shutil
+
     known = KNOWN[name]
     if found := shutil.which(name):
         real = os.path.realpath(found)
@@ -76,6 +78,8 @@ def find(name: str) -> str:
 
 def needed(program: str) -> tuple[str, ...]:
     """Return what must be seen for a program to run: all of `node_modules`, else itself."""
+    import shutil
+
     found = shutil.which(program)
     if found is None:
         return ()
