@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from outlay import taskfile
-from outlay.agents.refusals import refuse_agent
+from outlay.agents.access import LEVERS, suited
+from outlay.agents.choosing import chosen
+from outlay.agents.refusals import refuse_agent, refuse_key
 from outlay.doctor import refuse_baseline
 from outlay.errors import InputError
 from outlay.execution.job import Evaluated, Job, Result
@@ -18,7 +21,6 @@ from outlay.session import quiet, sitting
 from outlay.task import Evaluator, Task, check
 
 if TYPE_CHECKING:
-    from types import TracebackType
     from typing import Self
 
     from outlay.driver import Driver
@@ -35,7 +37,7 @@ def search(
     run: str | None = None,
     seed: int = 0,
     workers: int = 1,
-    agent: str = "levers",
+    agent: str | None = None,
     on_step: OnStep = quiet,
 ) -> Run:
     """Search over plans under the task's budget and return the run.
@@ -52,7 +54,8 @@ def search(
         run: Name of the run; the task's name by default.
         seed: Seed of every random stream.
         workers: Attempts at once.
-        agent: `levers`, or `command:` and a command line.
+        agent: `levers`, `codex`, `claude`, `opencode`, or `command:` or `acp:` and a command line;
+            by default what the task's `agent` says, which holds model, address and key as well.
         on_step: Called after each recorded step with its entries and the state.
 
     Raises:
@@ -66,8 +69,13 @@ def search(
     name = loaded.name if run is None else run
     if evaluate is not None and workers != 1:
         raise InputError(f"workers: found {workers} with a callable, allowed: 1")
-    settings = Settings(seed=seed, agent=agent, workers=workers)
+    who = agent or chosen(loaded.agent, os.environ)
+    if evaluate is not None and who != LEVERS:
+        raise InputError(f"agent: found {who!r} with a callable, allowed: {LEVERS!r}")
+    loaded = suited(loaded, who)
+    settings = Settings(seed=seed, agent=who, workers=workers)
     refuse_agent(loaded, settings.agent)
+    refuse_key(loaded, settings.agent)
     with sitting(
         loaded, name, settings, store=place, function=evaluate, on_step=on_step
     ) as driver:
@@ -208,12 +216,7 @@ class Study:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _close(self, ask: Ask, value: float | None, seconds: float, fault: str) -> None:

@@ -313,6 +313,7 @@ def _agent_use(told: AgentTold | None) -> events.AgentUse | None:
     return events.AgentUse(
         client=told.client,
         version=told.version,
+        model=told.model,
         requests=told.requests,
         reasoning=told.reasoning,
         cache_write=told.cache_write,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import time
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from outlay.agents.clients.registry import by_name
 from outlay.execution import fault
 from outlay.execution.folder import USAGE, agent_usage, write_metered
 from outlay.execution.job import AgentTold
+from outlay.execution.metering.record import forms, new_secret, redacted
 from outlay.tokens import Prices, cost, is_spent
 
 if TYPE_CHECKING:
@@ -67,7 +67,9 @@ class Session:
         self._home = runner.exchange / "home"
         self._apart = runner.kind == "bwrap" and not runner.network
         self._proxy: Proxy | None = None
-        self._secret = secrets.token_hex(16)
+        self._secret = new_secret()
+        self._key = os.environ.get(task.key, "") if task.key else ""
+        self._forms = forms((self._secret, self._key))
         self._printed = 0
         self._hopeless_since: float | None = None
         self._spent = False
@@ -80,7 +82,7 @@ class Session:
         with ExitStack() as stack, open(self._runner.folder / LOG, "ab", 0) as log:
             self._proxy = self._open_proxy(stack)
             invocation = self._invocation()
-            lines = Lines(self._read, log)
+            lines = Lines(self._read, log, self._hide)
             watch = self._runner.watch
             watch.give_up, watch.idle = self._hopeless, self._waited
             try:
@@ -97,6 +99,9 @@ class Session:
                 ending = self._judged(self._reader.ending(ended.code, ended.err.last_line()))
                 if self._spent and ended.stop:
                     ending = ending._replace(reason="budget", detail=_FAULTS["budget"])
+                ending = ending._replace(
+                    answer=self._hide(ending.answer), detail=self._hide(ending.detail)
+                )
                 self._answer = ending.answer
             except fault.Fault as found:
                 raise self._excused(found) from None
@@ -112,6 +117,7 @@ class Session:
         return AgentTold(
             client=self._task.client,
             version=self._task.version,
+            model=self._task.model,
             requests=usage.requests,
             reasoning=usage.reasoning,
             cache_write=usage.cache_write,
@@ -135,7 +141,7 @@ class Session:
         from outlay.execution.metering.proxy import Proxy
 
         proxy = Proxy(
-            Upstream(task.url, os.environ[task.key] if task.key else ""),
+            Upstream(task.url, self._key),
             secret=self._secret,
             tokens=task.tokens,
             usd=task.usd,
@@ -195,6 +201,10 @@ class Session:
             used = used._replace(usd=charged(used, self._task.prices)["usd"])
             self._spent = is_spent(used, self._task.tokens, self._task.usd)
         return told
+
+    def _hide(self, text: str) -> str:
+        """Return the text without the provider's key and the secret of this attempt."""
+        return redacted(text, self._forms)
 
     def _hopeless(self) -> bool:
         """Return whether nothing more can come of its requests and it had time to end itself."""
@@ -270,11 +280,15 @@ class Lines:
     Args:
         read: Returns what a line tells.
         log: Unbuffered; takes one JSON object for each thing told, up to 5 MB.
+        hide: Takes secrets out of what is logged.
     """
 
-    def __init__(self, read: Callable[[str], list[Happened]], log: IO[bytes]) -> None:
+    def __init__(
+        self, read: Callable[[str], list[Happened]], log: IO[bytes], hide: Callable[[str], str]
+    ) -> None:
         self._read = read
         self._log = log
+        self._hide = hide
         self._logged = 0
         self._rest = bytearray()
         self.total = 0
@@ -294,7 +308,7 @@ class Lines:
         if not line.strip():
             return
         for happened in self._read(line.decode("utf-8", "replace")):
-            entry = {"at": time.time(), "kind": happened.kind, "text": happened.text}
+            entry = {"at": time.time(), "kind": happened.kind, "text": self._hide(happened.text)}
             text = json.dumps(entry).encode() + b"\n"
             if self._logged + len(text) <= _MOST_LOG:
                 self._logged += len(text)

@@ -8,14 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from outlay.execution import folder, recover, sandbox
 from outlay.execution.job import Job, Result
 from outlay.execution.processes import TOKEN
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 
 class Engine(Protocol):
@@ -79,12 +76,7 @@ class LocalPool:
     def __enter__(self) -> LocalPool:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def start(self, job: Job) -> None:

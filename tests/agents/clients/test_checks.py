@@ -67,10 +67,11 @@ def test_a_program_is_found_and_its_version_compared(
 ) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     program(tmp_path / "codex", "echo codex-cli 0.99.0")
-    (old,) = examine_agent("codex")
+    old, key = examine_agent("codex")
     assert (old.ok, "0.163.0" in old.found) == (False, True)
+    assert (key.ok, "its own account" in key.found) == (True, True)
     program(tmp_path / "codex", "echo codex-cli 0.171.0")
-    (new,) = examine_agent("codex")
+    new, _ = examine_agent("codex")
     assert (new.ok, new.found) == (True, f"codex 0.171.0: {tmp_path / 'codex'}")
 
 

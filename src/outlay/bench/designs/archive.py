@@ -15,7 +15,6 @@ from outlay.errors import InputError, StoreError
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
     from typing import BinaryIO, Self
 
 
@@ -174,12 +173,7 @@ class ArchiveWriter:
         self.known = read_archive(self._path)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def add(self, record: Exchange) -> None:
