@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from outlay.agents.clients.contract import Ending, Request, Usage
@@ -161,11 +162,24 @@ class Session:
                 schema=task.schema,
             )
         )
+        if not task.url:
+            self._bring_account()
         for name, text in invocation.files.items():
             place = self._home / name
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text, encoding="utf-8")
         return invocation
+
+    def _bring_account(self) -> None:
+        """Copy the user's own files of the client, which must not change what the user has."""
+        user = os.environ.get("HOME", "")
+        for name in self._client.own:
+            with suppress(FileNotFoundError):
+                content = Path(user, name).read_bytes()
+                place = self._home / name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.touch(0o600)
+                place.write_bytes(content)
 
     def _stdin(self, invocation: Invocation) -> str:
         """Return the file that it reads as its standard input."""
@@ -184,7 +198,9 @@ class Session:
         return bridged(command, _PORT, str(self._runner.exchange / _SOCKET))
 
     def _environment(self, invocation: Invocation) -> dict[str, str]:
-        return {**invocation.environment, "OUTLAY_USAGE": str(self._runner.exchange / USAGE)}
+        usage = str(self._runner.exchange / USAGE)
+        home = {"HOME": str(self._home)} if self._client.own else {}
+        return {**home, **invocation.environment, "OUTLAY_USAGE": usage}
 
     def _read(self, line: str) -> list[Happened]:
         """Return what a line tells; without a proxy, limits are held by what the client tells."""
