@@ -137,15 +137,17 @@ def job_for(state: State, launch: Launch, common: Job, place: Place, seconds: fl
         runs=tuple(runs),
         check=() if isinstance(launch, events.ReflectionLaunched) else common.check,
         agent=agent,
-        read=(*common.read, *(_program(agent) if agent is not None else ())),
+        read=(*common.read, *_program(agent)),
         seconds=seconds,
         keep_going=_keeps_going(launch),
     )
 
 
-def _program(agent: AgentWork) -> tuple[str, ...]:
+def _program(agent: AgentWork | None) -> tuple[str, ...]:
     """Return where a client's program lies, since that may be a folder that no child may see."""
-    return needed(agent.command[0]) if agent.client in KNOWN else ()
+    if agent is None or agent.client not in KNOWN or not agent.command:
+        return ()
+    return needed(agent.command[0])
 
 
 def _keeps_going(launch: Launch) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import shutil
 from pathlib import Path
@@ -10,8 +11,19 @@ from pathlib import Path
 import pytest
 
 from outlay.execution import sandbox
-from tests.agent_faults import BETTER, FAULTS, KEY, VARIABLE, holding, options, prepare, settled
-from tests.agents.clients.real import REAL, installed
+from tests.agent_faults import (
+    BETTER,
+    FAULTS,
+    KEY,
+    VARIABLE,
+    charged,
+    files_of,
+    holding,
+    options,
+    prepare,
+    settled,
+)
+from tests.agents.clients.real import CLIENTS, REAL, installed
 from tests.e2e.conftest import Command, edit
 from tests.model_protocols import Turn
 from tests.model_server import ModelServer, turns
@@ -102,8 +114,58 @@ def copied(program: str, folder: Path) -> Path:
     return target
 
 
+def account(client: str, home: Path, url: str) -> str:
+    """Write a user's own configuration of a client, with an account; return the model's name."""
+    provider = f'name = "mine"\nbase_url = "{url}/v1"\nwire_api = "responses"\n'
+    provider += f'http_headers = {{ Authorization = "Bearer {KEY}" }}\n'
+    variables = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": KEY}
+    options = {"baseURL": f"{url}/v1", "apiKey": KEY}
+    model = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"fake-1": {}}}
+    name, text = {
+        "codex": (
+            ".codex/config.toml",
+            f'model_provider = "mine"\n[model_providers.mine]\n{provider}',
+        ),
+        "claude": (".claude/settings.json", json.dumps({"env": variables})),
+        "opencode": (
+            ".config/opencode/opencode.json",
+            json.dumps({"provider": {"mine": model}}),
+        ),
+    }[client]
+    (home / name).parent.mkdir(parents=True)
+    (home / name).write_text(text)
+    return "mine/fake-1" if client == "opencode" else "fake-1"
+
+
 class TestReal:
     pytestmark = REAL
+
+    @pytest.mark.parametrize("client", CLIENTS)
+    def test_a_client_with_the_users_account_changes_nothing_of_it(
+        self, client: str, tmp_path: Path, outlay: Command, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        installed(client, monkeypatch)
+        for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+            monkeypatch.delenv(name, raising=False)
+        home = tmp_path / "home"
+        monkeypatch.setenv("HOME", str(home))
+        task = prepare(tmp_path)
+        with ModelServer(FAULTS[-1].script(shell=True), keys=(KEY,)) as server:
+            model = account(client, home, server.url)
+            before = files_of(home)
+            common = ("--model", model, "--policy", "linear", "--json")
+            done = outlay("search", task, "--agent", client, *common)
+            told = server.told(KEY)
+        assert done.returncode == 0, done.stderr
+        (event,) = settled(task)
+        assert event.agent is not None
+        assert (event.outcome, event.agent.source, event.agent.complete) == (
+            *("scored", "stream"),
+            False,
+        )
+        assert charged(task) == (told.input, told.output)
+        assert files_of(home) == before
+        assert holding(task / ".outlay", KEY) == []
 
     def test_a_client_that_lies_in_the_users_workspace_starts(
         self, tmp_path: Path, outlay: Command, monkeypatch: pytest.MonkeyPatch

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from outlay.execution.agent import LOG
+from outlay.execution.agent_log import LOG
 from outlay.execution.folder import write_metered
 from outlay.report.working import working
 

@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from contextlib import ExitStack
-from typing import IO, TYPE_CHECKING, Any
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from outlay.agents.clients.contract import Ending, Request, Usage
 from outlay.agents.clients.registry import by_name
 from outlay.execution import fault
+from outlay.execution.agent_log import LOG, Lines
 from outlay.execution.folder import USAGE, agent_usage, write_metered
 from outlay.execution.job import AgentTold
 from outlay.execution.metering.record import forms, new_secret, redacted
 from outlay.tokens import Prices, cost, is_spent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from outlay.agents.clients.contract import Happened, Invocation
     from outlay.execution.job import AgentWork
     from outlay.execution.metering.proxy import Proxy
     from outlay.execution.runner import Runner
     from outlay.execution.workspace import Workspace
 
-LOG = "agent.jsonl"
-"""File in the job's folder with what the client told, one JSON object a line."""
-
 EXCHANGES = "exchanges.jsonl.gz"
 """File in the job's folder with every exchange with the provider."""
 
 _SOCKET, _PORT = "model.sock", 8971
 """Where a client without a network reaches our proxy: outside, and on its own loopback."""
-
-_MOST_LINE, _MOST_LOG = 1 << 20, 5 << 20
 
 _GRACE = 2.0
 """Seconds that a client has to end by itself once nothing more can come of its requests."""
@@ -169,11 +163,24 @@ class Session:
                 schema=task.schema,
             )
         )
+        if not task.url:
+            self._bring_account()
         for name, text in invocation.files.items():
             place = self._home / name
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text, encoding="utf-8")
         return invocation
+
+    def _bring_account(self) -> None:
+        """Copy the user's own files of the client, which must not change what the user has."""
+        user = os.environ.get("HOME", "")
+        for name in self._client.own:
+            with suppress(FileNotFoundError):
+                content = Path(user, name).read_bytes()
+                place = self._home / name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.touch(0o600)
+                place.write_bytes(content)
 
     def _stdin(self, invocation: Invocation) -> str:
         """Return the file that it reads as its standard input."""
@@ -192,7 +199,9 @@ class Session:
         return bridged(command, _PORT, str(self._runner.exchange / _SOCKET))
 
     def _environment(self, invocation: Invocation) -> dict[str, str]:
-        return {**invocation.environment, "OUTLAY_USAGE": str(self._runner.exchange / USAGE)}
+        usage = str(self._runner.exchange / USAGE)
+        home = {"HOME": str(self._home)} if self._client.own else {}
+        return {**home, **invocation.environment, "OUTLAY_USAGE": usage}
 
     def _read(self, line: str) -> list[Happened]:
         """Return what a line tells; without a proxy, limits are held by what the client tells."""
@@ -273,47 +282,6 @@ class Session:
             source="estimate",
             complete=False,
         )
-
-
-class Lines:
-    """Cuts a stream into lines, has each one read, and keeps what it told in a log.
-
-    Args:
-        read: Returns what a line tells.
-        log: Unbuffered; takes one JSON object for each thing told, up to 5 MB.
-        hide: Takes secrets out of what is logged.
-    """
-
-    def __init__(
-        self, read: Callable[[str], list[Happened]], log: IO[bytes], hide: Callable[[str], str]
-    ) -> None:
-        self._read = read
-        self._log = log
-        self._hide = hide
-        self._logged = 0
-        self._rest = bytearray()
-        self.total = 0
-
-    def feed(self, data: bytes) -> None:
-        """Take the next piece; the part of a line beyond 1 MB is left out."""
-        self.total += len(data)
-        *whole, rest = data.split(b"\n")
-        for line in whole:
-            self._rest += line[: _MOST_LINE - len(self._rest)]
-            self.end()
-        self._rest += rest[: max(_MOST_LINE - len(self._rest), 0)]
-
-    def end(self) -> None:
-        """Take what is there for a whole line."""
-        line, self._rest = bytes(self._rest), bytearray()
-        if not line.strip():
-            return
-        for happened in self._read(line.decode("utf-8", "replace")):
-            entry = {"at": time.time(), "kind": happened.kind, "text": self._hide(happened.text)}
-            text = json.dumps(entry).encode() + b"\n"
-            if self._logged + len(text) <= _MOST_LOG:
-                self._logged += len(text)
-                self._log.write(text)
 
 
 def charged(usage: Usage, prices: tuple[float, ...] | None) -> dict[str, Any]:

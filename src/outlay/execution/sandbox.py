@@ -26,6 +26,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 SECRETS = (
     *(".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker", ".netrc", ".git-credentials"),
     *(".pypirc", ".npmrc", ".config/gcloud", ".config/gh", ".config/git", ".bash_history"),
+    *(".codex", ".claude", ".claude.json", ".config/opencode", ".local/share/opencode"),
 )
 """Below the home folder: absent inside bwrap unless `read` names them."""
 

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from outlay.agents.clients.lines import record, word
-from outlay.execution.agent import LOG
+from outlay.execution.agent_log import LOG
 from outlay.execution.folder import agent_usage, job_folder
 from outlay.report.words import many
 

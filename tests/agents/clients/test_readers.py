@@ -248,6 +248,24 @@ def test_a_command_fails(events: list[dict[str, Any]], code: int, reason: str) -
     assert (ending.ok, ending.reason) == (False, reason)
 
 
+def test_words_of_a_plain_program_blame_no_provider() -> None:
+    words = "API Error: 429 rate limit, connection refused, HTTP 401 unauthorized"
+    reader = by_name("command").reader()
+    reader.line(words)
+    ending = reader.ending(1, words)
+    assert (ending.ok, ending.reason, ending.detail) == (False, "agent", words)
+
+
+def test_of_much_text_the_end_is_kept() -> None:
+    reader = by_name("command").reader()
+    for _ in range(40):
+        reader.line("x" * 99_999)
+    reader.line("the end")
+    answer = reader.ending(0, "").answer
+    assert answer.endswith("x\nthe end")
+    assert 900_000 < len(answer) <= 1 << 20
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner),

@@ -116,6 +116,26 @@ def _until(done: object) -> None:
     pytest.fail("it did not happen within 30 s")
 
 
+def test_a_killed_opencode_leaves_the_tool_that_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed("opencode", monkeypatch)
+    lab = Lab("opencode", tmp_path)
+    token = secrets.token_hex(16)
+    script = turns(Turn(shell="touch started; sleep 63"), Turn(text="slept"))
+    with ModelServer(script) as server, by_hand(lab, server.url, token) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"Write hello.txt.")
+        process.stdin.close()
+        _until((lab.work / "started").exists)
+        process.kill()
+        process.wait()
+        left = processes_with(token)
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+    assert left
+
+
 @pytest.mark.parametrize("client", ["claude", "opencode"])
 def test_a_tool_that_still_runs_dies_with_our_end_of_the_tree(
     client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

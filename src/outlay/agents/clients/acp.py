@@ -24,6 +24,7 @@ class Acp:
     """The adapter of an agent that is started by a command line, with its placeholders."""
 
     name = "acp"
+    own = ()
 
     def invoke(self, request: Request) -> Invocation:
         """Return the command line; raises `ValueError` without a command or a sandbox of ours."""

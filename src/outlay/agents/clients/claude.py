@@ -41,6 +41,7 @@ class Claude:
     """The adapter of Claude Code."""
 
     name = "claude"
+    own = (".claude.json", ".claude/settings.json", ".claude/.credentials.json")
 
     def invoke(self, request: Request) -> Invocation:
         """Return the command line; raises `ValueError` if it would not be confined."""

@@ -35,6 +35,7 @@ class Codex:
     """The adapter of Codex."""
 
     name = "codex"
+    own = (".codex/config.toml", ".codex/auth.json")
 
     def invoke(self, request: Request) -> Invocation:
         """Return the command line."""

@@ -56,6 +56,7 @@ class Command:
     """The adapter of a command line."""
 
     name = "command"
+    own = ()
 
     def invoke(self, request: Request) -> Invocation:
         """Return the command line; raises `ValueError` if there is none."""

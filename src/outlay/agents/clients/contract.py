@@ -177,6 +177,9 @@ class Client(Protocol):
 
     name: str
     """As in `--agent NAME`."""
+    own: tuple[str, ...]
+    """Files below the user's home with its configuration and account. Without an address it gets
+    copies of them in a home of its own."""
 
     def invoke(self, request: Request) -> Invocation:
         """Return the command line; raises `ValueError` for what this client cannot do."""

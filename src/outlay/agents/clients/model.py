@@ -43,6 +43,7 @@ class Model:
     """The adapter."""
 
     name = "model"
+    own = ()
 
     def invoke(self, request: Request) -> Invocation:
         """Return the command line; raises `ValueError` without the name of a model."""

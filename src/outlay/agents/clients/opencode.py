@@ -26,6 +26,10 @@ class OpenCode:
     """The adapter of OpenCode."""
 
     name = "opencode"
+    own = (
+        *(f".config/opencode/{name}" for name in ("opencode.json", "opencode.jsonc")),
+        ".local/share/opencode/auth.json",
+    )
 
     def invoke(self, request: Request) -> Invocation:
         """Return the command line; raises `ValueError` without a sandbox of ours or a model."""
