@@ -32,7 +32,7 @@ class Bounds(NamedTuple):
     """How much a question and its answer may hold.
 
     Attributes:
-        question: Characters of the question, at least 8,000; four are about one token.
+        question: Characters of the question, at least 6,000; four are about one token.
         edits: Edits of one child.
         lines: Lines of a first plan.
         line: Characters that take the place of a line, or of a line of a first plan.
@@ -47,7 +47,7 @@ class Bounds(NamedTuple):
 
 
 ROOMY = Bounds()
-TERSE = Bounds(question=8_000, edits=1, lines=8, line=80, sentence=50)
+TERSE = Bounds(question=6_000, edits=1, lines=8, line=80, sentence=50)
 """For a small local model, which fills what it may fill and is slow at it."""
 
 
