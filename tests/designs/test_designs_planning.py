@@ -1,4 +1,5 @@
 import doctest
+import json
 import tomllib
 from pathlib import Path
 
@@ -10,8 +11,8 @@ from hypothesis import strategies as st
 from outlay.bench.designs.panel import identity
 from outlay.designs import planning
 from outlay.designs.assessment import assess
-from outlay.designs.catalogue import catalogue
-from outlay.designs.costs import Limit, LinearCost
+from outlay.designs.catalogue import catalogue, cost
+from outlay.designs.costs import Design, Limit, LinearCost
 from outlay.designs.outcomes import GaussianOutcomes
 from outlay.designs.planning import design, frontier
 from outlay.designs.proving import prove
@@ -201,6 +202,33 @@ signature = [0, 1]
 """
 
 
+TWICE = """[
+    { arms = ["x", "y"], seeds = 4, cost = 1 }, { arms = ["y", "x"], seeds = 4, cost = 9 },
+]"""
+
+
+def test_what_a_cost_table_leaves_out_is_0():
+    data = tomllib.loads(GOOD)
+    assert parse_state(data).limits == (paper_limit(8),)
+    hours = {"unit": "h", "per_run": 1}
+    state = parse_state(data | {"cost": hours, "limits": [{"unit": "usd", "budget": 9} | hours]})
+    rule = LinearCost(setup=0, per_arm=0, per_seed=0, per_run=1)
+    assert [limit.cost for limit in state.limits] == [rule, rule]
+    assert cost(state, Design((0,), 5)) == 10
+
+
+def test_a_design_without_a_price_is_named_so():
+    rows = [{"arms": ["x"], "seeds": 4, "cost": 2}]
+    state = parse_state(tomllib.loads(GOOD) | {"cost": {"designs": rows}})
+    found = assess(state, "run y with 4 seeds").to_json()
+    assert found["readings"][0]["cost"] is None
+    assert not found["readings"][0]["affordable"]
+    json.dumps(found, allow_nan=False)
+    rows[0]["cost"] = 9
+    with pytest.raises(BudgetError, match=r"the cheapest costs 9 units \(x; 4 seeds\)"):
+        design(parse_state(tomllib.loads(GOOD) | {"cost": {"designs": rows}}))
+
+
 def test_a_prior_that_is_left_out_is_flat(tmp_path):
     path = tmp_path / "s.toml"
     path.write_text(GOOD)
@@ -218,6 +246,14 @@ def test_a_prior_that_is_left_out_is_flat(tmp_path):
         (("budget = 8", "budget = 8\nseeds = [3]"), "seeds"),
         (("budget = 8", "budget = 8\ncost.per_arm = { x = 1 }"), "'y' is missing"),
         (("budget = 8", "budget = 8\ncost.per_arm = -1"), "per_arm: found -1"),
+        (("budget = 8", "budget = 8\ncost.unit = 'h'"), "cost: found no price of h"),
+        (("budget = 8", "budget = 8\nlimits = [{ budget = 5 }]"), "limits: found no price"),
+        (("budget = 8", "budget = 8\ncost = { per_run = 1, designs = [] }"), "found per_run bes"),
+        (("budget = 8", "budget = 8\ncost.designs = []"), "cost.designs: found no row"),
+        (
+            ("budget = 8", f"budget = 8\ncost.designs = {TWICE}"),
+            "y, x with 4 seeds is listed twice",
+        ),
         (("budget = 8", 'budget = 8\noutcomes.kind = "coin"'), "outcomes.kind"),
         (
             ("budget = 8", 'budget = 8\noutcomes = { kind = "gaussian", values = [1] }'),

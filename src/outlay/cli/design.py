@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -202,7 +203,7 @@ def _show_assessment(found: Assessment, unit: str) -> list[Any]:
         table.add_row(
             _joined(option.arms),
             str(option.seeds),
-            f"{option.cost:g}",
+            f"{option.cost:g}" if isfinite(option.cost) else "no price",
             "yes" if reading.affordable else "no",
             f"{option.gain:.4f}",
         )

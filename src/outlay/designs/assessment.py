@@ -55,12 +55,12 @@ class Assessment:
         """Return the assessment as JSON data."""
         return {
             "readings": [
-                {**reading.option._asdict(), "affordable": reading.affordable}
+                {**reading.option.to_json(), "affordable": reading.affordable}
                 for reading in self.readings
             ],
             "efficiency": self.efficiency,
             "ambiguity": self.ambiguity,
-            "best": self.best._asdict(),
+            "best": self.best.to_json(),
             "gaps": None if self.gaps is None else self.gaps._asdict(),
             "missing": list(self.missing),
         }

@@ -111,6 +111,8 @@ def nothing_affordable(table: Catalogue) -> BudgetError:
     """Return the error that names the cheapest design and what the budget lacks."""
     state = table.state
     first = state.limits[0]
+    if not np.isfinite(table.cost[1:]).any():
+        return BudgetError("no design is affordable: none has a price; list one in cost.designs")
     place = int(np.argmin(table.cost[1:])) + table.cost.shape[1]
     cheapest = table.design(place)
     used = ", ".join(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ class Option(NamedTuple):
         seeds: Seeds for each condition.
         gain: Expected information gain, in nats.
         error: Half-width of its error; 0 where exact.
-        cost: In the first limit's unit.
+        cost: In the first limit's unit; infinite where it has no price.
         efficiency: Information per cost.
     """
 
@@ -53,6 +54,10 @@ class Option(NamedTuple):
     error: float
     cost: float
     efficiency: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the design as JSON data; a cost that does not exist is `None`."""
+        return self._asdict() | {"cost": self.cost if isfinite(self.cost) else None}
 
 
 class ArmValue(NamedTuple):
@@ -118,11 +123,11 @@ class Plan:
             "budget": self.state.limits[0].budget,
             "complete": self.complete,
             "bound": self.bound,
-            "best": [option._asdict() for option in self.best],
-            "frontier": [option._asdict() for option in self.frontier],
+            "best": [option.to_json() for option in self.best],
+            "frontier": [option.to_json() for option in self.frontier],
             "arms": [value._asdict() for value in self.arms],
             "sensitivity": [
-                {"change": s.change, "best": s.best._asdict(), "kept": s.kept}
+                {"change": s.change, "best": s.best.to_json(), "kept": s.kept}
                 for s in self.sensitivity
             ],
         }

@@ -25,11 +25,16 @@ class _Price(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 class _Cost(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     unit: str = "units"
-    setup: float = 1.0
-    per_arm: float | dict[str, float] = 0.6
-    per_seed: float = 0.35
-    per_run: float = 0.0
+    setup: float | None = None
+    per_arm: float | dict[str, float] | None = None
+    per_seed: float | None = None
+    per_run: float | None = None
     designs: list[_Price] | None = None
+
+    def named(self) -> list[str]:
+        """Return the parts of the linear rule that the file names."""
+        parts = ("setup", "per_arm", "per_seed", "per_run")
+        return [part for part in parts if getattr(self, part) is not None]
 
 
 class _Limit(_Cost, forbid_unknown_fields=True, kw_only=True):
@@ -52,7 +57,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     hypotheses: list[_Hypothesis]
     arms: list[str]
     budget: float
-    cost: _Cost = msgspec.field(default_factory=_Cost)
+    cost: _Cost | None = None
     limits: list[_Limit] = msgspec.field(default_factory=list)
     seeds: tuple[int, int] = (2, 12)
     outcomes: _Outcomes = msgspec.field(default_factory=_Outcomes)
@@ -88,10 +93,7 @@ def parse_state(data: Any, where: str = "state") -> ResearchState:
             prior=_prior(file),
             arms=tuple(file.arms),
             signatures=tuple(_signature(file, h) for h in file.hypotheses),
-            limits=(
-                Limit(unit=file.cost.unit, budget=file.budget, cost=_cost(file, file.cost)),
-                *(Limit(unit=x.unit, budget=x.budget, cost=_cost(file, x)) for x in file.limits),
-            ),
+            limits=(_first_limit(file), *(_limit(file, x, x.budget) for x in file.limits)),
             seeds=file.seeds,
             outcomes=_outcomes(file.outcomes),
             question=file.question,
@@ -121,26 +123,62 @@ def _signature(file: _File, hypothesis: _Hypothesis) -> tuple[float, ...]:
     return tuple(signature.get(arm, 0.0) for arm in file.arms)
 
 
-def _cost(file: _File, cost: _Cost) -> Cost:
+def _first_limit(file: _File) -> Limit:
+    """Return the budget with its cost rule; without any, the paper's (Eq. 3)."""
+    if file.cost is None:
+        return Limit(budget=file.budget)
+    return _limit(file, file.cost, file.budget)
+
+
+def _limit(file: _File, cost: _Cost, budget: float) -> Limit:
+    key = "limits" if isinstance(cost, _Limit) else "cost"
+    return Limit(unit=cost.unit, budget=budget, cost=_cost(file, cost, key))
+
+
+def _cost(file: _File, cost: _Cost, key: str) -> Cost:
+    """Return the rule; what a table leaves out costs nothing, but it must name something."""
+    named = cost.named()
     if cost.designs is not None:
-        prices = {}
-        for price in cost.designs:
-            _check_arms(file, "cost.designs", price.arms)
-            arms = tuple(sorted(file.arms.index(arm) for arm in price.arms))
-            prices[Design(arms, price.seeds)] = price.cost
-        return TableCost(prices=prices)
-    per_arm: float | tuple[float, ...]
-    if isinstance(cost.per_arm, dict):
-        _check_arms(file, "cost.per_arm", list(cost.per_arm))
-        missing = [arm for arm in file.arms if arm not in cost.per_arm]
-        if missing:
-            raise InputError(f"cost.per_arm: {missing[0]!r} is missing")
-        per_arm = tuple(cost.per_arm[arm] for arm in file.arms)
-    else:
-        per_arm = cost.per_arm
+        if named:
+            raise InputError(f"{key}: found {named[0]} beside designs, allowed: one of the two")
+        return TableCost(prices=_prices(file, cost.designs, key))
+    if not named:
+        raise InputError(
+            f"{key}: found no price of {cost.unit}, allowed: one or more of setup, per_arm, "
+            "per_seed and per_run (those left out are 0), or designs"
+        )
     return LinearCost(
-        setup=cost.setup, per_arm=per_arm, per_seed=cost.per_seed, per_run=cost.per_run
+        setup=cost.setup or 0.0,
+        per_arm=_per_arm(file, cost.per_arm, key),
+        per_seed=cost.per_seed or 0.0,
+        per_run=cost.per_run or 0.0,
     )
+
+
+def _per_arm(
+    file: _File, given: float | dict[str, float] | None, key: str
+) -> float | tuple[float, ...]:
+    if not isinstance(given, dict):
+        return given or 0.0
+    _check_arms(file, f"{key}.per_arm", list(given))
+    missing = [arm for arm in file.arms if arm not in given]
+    if missing:
+        raise InputError(f"{key}.per_arm: {missing[0]!r} is missing; write 0 if it costs nothing")
+    return tuple(given[arm] for arm in file.arms)
+
+
+def _prices(file: _File, rows: list[_Price], key: str) -> dict[Design, float]:
+    if not rows:
+        raise InputError(f"{key}.designs: found no row, allowed: one or more designs")
+    prices: dict[Design, float] = {}
+    for row in rows:
+        _check_arms(file, f"{key}.designs", row.arms)
+        design = Design(tuple(sorted(file.arms.index(arm) for arm in row.arms)), row.seeds)
+        if design in prices:
+            shown = f"{', '.join(row.arms)} with {row.seeds} seeds"
+            raise InputError(f"{key}.designs: {shown} is listed twice; give each design one row")
+        prices[design] = row.cost
+    return prices
 
 
 def _check_arms(file: _File, key: str, names: list[str]) -> None:
