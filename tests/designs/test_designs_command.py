@@ -5,6 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from outlay.cli.design import command
+from outlay.designs.statefile import read_state, state_to_json
 from outlay.errors import BudgetError, InputError
 
 EXAMPLE = str(Path(__file__).resolve().parents[2] / "examples" / "design" / "state.toml")
@@ -50,6 +51,46 @@ def test_update_returns_and_saves_the_posterior(tmp_path):
     again = json.loads(run(str(saved), "--json").stdout)
     assert again["uncertainty"] < json.loads(run(EXAMPLE, "--json").stdout)["uncertainty"]
     assert "after" in run("update", EXAMPLE, *arguments).stdout
+
+
+def test_a_chain_of_updates_plans_with_what_is_left(tmp_path):
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps(state_to_json(read_state(EXAMPLE))))
+    once = ["update", str(path), "--arms", "augmentation", "--seeds", "5", "--outcome", "0.75"]
+    first = run(*once, "--write", str(path))
+    assert "Budget: 32.75 of 48 GPU hours left, the design cost 15.25." in first.stdout
+    assert f"Wrote {path}" in first.stdout
+    budgets = json.loads(run(*once, "--write", str(path), "--json").stdout)["budgets"]
+    assert budgets[0] == {"unit": "GPU hours", "before": 32.75, "cost": 15.25, "left": 17.5}
+    assert budgets[1] == {"unit": "usd", "before": 81, "cost": 29, "left": 52}
+    after = read_state(path)
+    assert after.observations[-2:] == ("with 5 seeds: augmentation 0.75",) * 2
+    assert [limit.budget for limit in after.limits] == [17.5, 52]
+    assert all(row["cost"] <= 17.5 for row in json.loads(run(str(path), "--json").stdout)["best"])
+    over = run(*once, "--write", str(path)).stdout + run(*once).stdout
+    assert "Budget: 0 of 2.25 GPU hours left, the design cost 15.25; 13 more than" in over
+    assert [file.name for file in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_an_update_never_writes_over_toml(tmp_path):
+    path = tmp_path / "state.toml"
+    path.write_text(Path(EXAMPLE).read_text())
+    arguments = ["--arms", "ema", "--seeds", "5", "--outcome", "1", "--write", str(path)]
+    result = run("update", str(path), *arguments)
+    assert isinstance(result.exception, InputError)
+    assert "ends in .json, such as state.json" in str(result.exception)
+    assert path.read_text() == Path(EXAMPLE).read_text()
+    nowhere = run("update", EXAMPLE, *arguments[:-1], str(tmp_path / "none" / "s.json"))
+    assert "cannot be written: No such file" in str(nowhere.exception)
+
+
+def test_a_design_without_a_price_takes_nothing(tmp_path):
+    data = state_to_json(read_state(EXAMPLE))
+    data["cost"] = {"designs": [{"arms": ["ema"], "seeds": 4, "cost": 9}]}
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps(data | {"limits": []}))
+    result = run("update", str(path), "--arms", "warmup", "--seeds", "4", "--outcome", "0")
+    assert "the design has no price in units; 48 are left as before" in result.stdout
 
 
 @pytest.mark.parametrize(

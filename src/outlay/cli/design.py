@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from outlay.designs.assessment import Assessment
+    from outlay.designs.costs import Design, Limit
     from outlay.designs.planning import Option, Plan
+    from outlay.designs.states import ResearchState
 
 _WIDTH = 110
 _PICTURES = (".png", ".svg", ".pdf")
@@ -77,34 +79,81 @@ def plan(state: Path, action: str | None, figure: Path | None, as_json: bool) ->
 @click.option("--seeds", required=True, type=int, help="Seeds for each condition.")
 @click.option("--outcome", required=True, metavar="X,Y", help="What each arm showed.")
 @click.option(
-    "--write", "target", type=click.Path(path_type=Path), help="Save the new state (JSON)."
+    "--write",
+    "target",
+    type=click.Path(path_type=Path),
+    help="Save the state to plan on from (.json): new beliefs, the outcome, what is left.",
 )
 @_json
 def update(
     state: Path, arms: str, seeds: int, outcome: str, target: Path | None, as_json: bool
 ) -> None:
-    """Return what to believe after an outcome was seen."""
-    from outlay.designs.costs import Design
-    from outlay.designs.posteriors import updated
-    from outlay.designs.statefile import read_state, state_to_json
-    from outlay.designs.states import arm_index
+    """Return what to believe after an outcome was seen, and what is left of the budgets.
 
-    before = read_state(state)
-    names = [name.strip() for name in arms.split(",")]
-    if len(set(names)) != len(names):
-        raise InputError(f"--arms: found {arms}, allowed: each arm once")
-    values = dict(zip(names, _numbers(outcome, len(names)), strict=True))
-    ordered = sorted(values, key=lambda name: arm_index(before, name))
-    chosen = Design(tuple(arm_index(before, name) for name in ordered), seeds)
-    after = updated(before, chosen, [values[name] for name in ordered])
+    The file that --write saves may be STATE itself if that is JSON.
+    """
+    from outlay.designs.posteriors import observed
+    from outlay.designs.statefile import check_target, read_state, write_state
+
     if target is not None:
-        target.write_text(json.dumps(state_to_json(after), indent=2) + "\n", encoding="utf-8")
+        check_target(target)
+    before = read_state(state)
+    chosen, values = _experiment(before, arms, seeds, outcome)
+    after = observed(before, chosen, values)
+    if target is not None:
+        write_state(target, after)
     rows = list(zip(after.hypotheses, before.prior, after.prior, strict=True))
-    data = {"posterior": [{"name": n, "prior": p, "posterior": q} for n, p, q in rows]}
+    spent = [_spent(*limits, chosen) for limits in zip(before.limits, after.limits, strict=True)]
+    data = {
+        "posterior": [{"name": n, "prior": p, "posterior": q} for n, p, q in rows],
+        "budgets": spent,
+    }
     table = _table("hypothesis", "before", "after")
     for name, prior, posterior in rows:
         table.add_row(name, f"{prior:.3f}", f"{posterior:.3f}")
-    _write(data, as_json, lambda: [table])
+    _write(data, as_json, lambda: [table, *map(_spent_line, spent), *_saved(target)])
+
+
+def _experiment(
+    state: ResearchState, arms: str, seeds: int, outcome: str
+) -> tuple[Design, list[float]]:
+    """Return the design and what each of its arms showed, in the order of the state's arms."""
+    from outlay.designs.costs import Design
+    from outlay.designs.states import arm_index
+
+    names = [name.strip() for name in arms.split(",")]
+    if len(set(names)) != len(names):
+        raise InputError(f"--arms: found {arms}, allowed: each arm once")
+    indices = [arm_index(state, name) for name in names]
+    values = dict(zip(indices, _numbers(outcome, len(names)), strict=True))
+    ordered = tuple(sorted(indices))
+    return Design(ordered, seeds), [values[arm] for arm in ordered]
+
+
+def _spent(before: Limit, after: Limit, design: Design) -> dict[str, Any]:
+    from outlay.designs.costs import cost_of
+
+    price = cost_of(before, design)
+    return {
+        "unit": before.unit,
+        "before": before.budget,
+        "cost": None if price is None else float(price),
+        "left": after.budget,
+    }
+
+
+def _spent_line(spent: dict[str, Any]) -> str:
+    unit, before, cost = spent["unit"], spent["before"], spent["cost"]
+    if cost is None:
+        return f"Budget: the design has no price in {unit}; {before:g} are left as before."
+    over = f"; {cost - before:g} more than there was" if cost > before else ""
+    return f"Budget: {spent['left']:g} of {before:g} {unit} left, the design cost {cost:g}{over}."
+
+
+def _saved(target: Path | None) -> list[str]:
+    if target is None:
+        return []
+    return [f"Wrote {target}: these beliefs, the outcome as an observation, and what is left."]
 
 
 def _numbers(text: str, count: int) -> list[float]:

@@ -86,13 +86,16 @@ def cost(state: ResearchState, design: Design) -> float:
 
 
 def paid(state: ResearchState, design: Design) -> ResearchState:
-    """Return the state with the design's cost taken off every limit, which ends at 0."""
+    """Return the state with the design's cost taken off every limit, which ends at 0.
+
+    A limit in which the design has no price stays as it is.
+    """
     return replace(state, limits=tuple(_less(limit, design) for limit in state.limits))
 
 
 def _less(limit: Limit, design: Design) -> Limit:
     price = cost_of(limit, design)
-    left = Fraction(0) if price is None else decimal(limit.budget) - price
+    left = decimal(limit.budget) - (price or 0)
     return replace(limit, budget=float(max(left, Fraction(0))))
 
 

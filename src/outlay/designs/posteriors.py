@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from outlay.designs.catalogue import paid
 from outlay.designs.outcomes import GaussianOutcomes, GridOutcomes, grid_likelihood, noise_after
 from outlay.designs.states import check_design
 from outlay.errors import InputError
@@ -54,6 +55,20 @@ def updated(state: ResearchState, design: Design, outcome: Sequence[float]) -> R
     """Return the state with the posterior in place of the prior; errors as in `posterior`."""
     belief = posterior(state, design, outcome)
     return replace(state, prior=tuple(float(p) for p in belief))
+
+
+def observed(state: ResearchState, design: Design, outcome: Sequence[float]) -> ResearchState:
+    """Return the state after an experiment, ready to plan the next one.
+
+    The posterior is its prior, the outcome is its last observation, and every budget is what the
+    design's cost leaves of it, at least 0. Errors as in `posterior`.
+    """
+    after = paid(updated(state, design, outcome), design)
+    shown = ", ".join(
+        f"{state.arms[arm]} {value:g}" for arm, value in zip(design.arms, outcome, strict=True)
+    )
+    seen = f"with {design.seeds} seeds: {shown}"
+    return replace(after, observations=(*state.observations, seen))
 
 
 def _log_likelihood(

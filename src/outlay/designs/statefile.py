@@ -84,6 +84,32 @@ def read_state(path: str | Path) -> ResearchState:
     return parse_state(data, where=str(path))
 
 
+def check_target(path: str | Path) -> None:
+    """Raise `InputError` unless `write_state` would write to this name."""
+    if Path(path).suffix != ".json":
+        raise InputError(
+            f"{path}: found a name to write the state to, allowed: one that ends in .json, such "
+            f"as {Path(path).with_suffix('.json').name} (a TOML file would lose its comments)"
+        )
+
+
+def write_state(path: str | Path, state: ResearchState) -> None:
+    """Write a state as JSON, whole or not at all.
+
+    Raises:
+        InputError: The name does not end in `.json`, or cannot be written.
+    """
+    check_target(path)
+    path = Path(path)
+    beside = path.with_name(path.name + ".part")
+    try:
+        beside.write_text(json.dumps(state_to_json(state), indent=2) + "\n", encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
 def parse_state(data: Any, where: str = "state") -> ResearchState:
     """Return the state in decoded TOML or JSON; errors as in `read_state`, naming `where`."""
     try:
