@@ -53,6 +53,23 @@ def test_update_returns_and_saves_the_posterior(tmp_path):
     assert "after" in run("update", EXAMPLE, *arguments).stdout
 
 
+def test_nothing_to_learn_is_said_and_is_no_failure(tmp_path):
+    path = tmp_path / "state.json"
+    data = state_to_json(read_state(EXAMPLE))
+    for number, hypothesis in enumerate(data["hypotheses"]):
+        hypothesis["prior"] = float(number == 2)
+    path.write_text(json.dumps(data))
+    result = run(str(path))
+    assert result.exit_code == 0
+    assert result.stdout.startswith("Nothing to learn: 'augmentation needs the longer schedule'")
+    assert "Run " not in result.stdout
+    assert "nothing to learn" in result.stdout
+    assert json.loads(run(str(path), "--json").stdout)["nothing_to_learn"] is True
+    scored = run(str(path), "--score", "run ema with 4 seeds").stdout
+    assert "Nothing to learn" in scored
+    assert "-0.0000" not in scored
+
+
 def test_a_chain_of_updates_plans_with_what_is_left(tmp_path):
     path = tmp_path / "state.json"
     path.write_text(json.dumps(state_to_json(read_state(EXAMPLE))))

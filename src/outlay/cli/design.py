@@ -61,11 +61,7 @@ def plan(state: Path, action: str | None, figure: Path | None, as_json: bool) ->
     found = read_state(state)
     if action is not None:
         assessment = assess(found, action)
-        _write(
-            assessment.to_json(),
-            as_json,
-            lambda: _show_assessment(assessment, found.limits[0].unit),
-        )
+        _write(assessment.to_json(), as_json, lambda: _show_assessment(assessment, found))
         return
     answer = design(found)
     if figure is not None:
@@ -196,10 +192,14 @@ def _options(title: str, options: tuple[Option, ...], unit: str) -> Table:
             _joined(option.arms),
             str(option.seeds),
             f"{option.cost:g}",
-            f"{option.gain:.4f}{error}",
+            f"{_nats(option.gain)}{error}",
             f"{option.efficiency:.4f}",
         )
     return table
+
+
+def _nats(value: float) -> str:
+    return f"{round(value, 4) + 0.0:.4f}"  # never -0.0000
 
 
 def _joined(names: tuple[str, ...]) -> Any:
@@ -209,43 +209,62 @@ def _joined(names: tuple[str, ...]) -> Any:
 
 
 def _show_plan(plan: Plan) -> list[Any]:
-    limit = plan.state.limits[0]
-    best = plan.best[0]
-    listed = (
-        "every design was listed" if plan.complete else f"searched; none exceeds {plan.bound:.4f}"
-    )
+    unit = plan.state.limits[0].unit
+    if plan.nothing_to_learn:
+        return [_nothing(plan.state), _priors(plan)]
     arms = _table("arm", "runs", "adds (nats)", "affordable")
     for value in plan.arms:
         arms.add_row(
             _joined((value.arm,)),
             "yes" if value.included else "-",
-            f"{value.adds:.4f}",
+            _nats(value.adds),
             "yes" if value.affordable else "no",
         )
-    priors = _table("if the prior were", "best arms", "seeds", "this design keeps")
-    for other in plan.sensitivity:
-        priors.add_row(
-            _joined((other.change,)),
-            _joined(other.best.arms),
-            str(other.best.seeds),
-            f"{100 * other.kept:.1f} %",
-        )
-    answer = (
+    return [
+        _answer(plan),
+        _options("best designs", plan.best, unit),
+        _options("frontier", plan.frontier, unit),
+        "What each arm adds to the best design:",
+        arms,
+        _priors(plan),
+    ]
+
+
+def _answer(plan: Plan) -> str:
+    limit, best = plan.state.limits[0], plan.best[0]
+    listed = (
+        "every design was listed" if plan.complete else f"searched; none exceeds {plan.bound:.4f}"
+    )
+    return (
         f"Run {', '.join(best.arms)} with {best.seeds} seeds: {best.gain:.4f} of "
         f"{plan.uncertainty:.4f} nats for {best.cost:g} of {limit.budget:g} {limit.unit} "
         f"({listed})."
     )
-    return [
-        answer,
-        _options("best designs", plan.best, limit.unit),
-        _options("frontier", plan.frontier, limit.unit),
-        "What each arm adds to the best design:",
-        arms,
-        priors,
-    ]
 
 
-def _show_assessment(found: Assessment, unit: str) -> list[Any]:
+def _nothing(state: ResearchState) -> str:
+    from outlay.designs.worth import why_nothing
+
+    return f"Nothing to learn: {why_nothing(state)}, so no experiment is worth its cost."
+
+
+def _priors(plan: Plan) -> Table:
+    """Return the best designs under other priors; where all is vain here, none keeps a share."""
+    from outlay.designs.worth import NOTHING
+
+    table = _table("if the prior were", "best arms", "seeds", "this design keeps")
+    for other in plan.sensitivity:
+        if other.best.gain <= NOTHING:
+            table.add_row(_joined((other.change,)), "nothing to learn", "-", "-")
+            continue
+        kept = "-" if plan.nothing_to_learn else f"{100 * other.kept:.1f} %"
+        arms, seeds = _joined(other.best.arms), str(other.best.seeds)
+        table.add_row(_joined((other.change,)), arms, seeds, kept)
+    return table
+
+
+def _show_assessment(found: Assessment, state: ResearchState) -> list[Any]:
+    unit = state.limits[0].unit
     table = _table("reading", "seeds", unit, "affordable", "nats")
     for reading in found.readings:
         option = reading.option
@@ -254,8 +273,10 @@ def _show_assessment(found: Assessment, unit: str) -> list[Any]:
             str(option.seeds),
             f"{option.cost:g}" if isfinite(option.cost) else "no price",
             "yes" if reading.affordable else "no",
-            f"{option.gain:.4f}",
+            _nats(option.gain),
         )
+    if found.nothing_to_learn:
+        return [table, _nothing(state)]
     scores = ", ".join(f"{mode} {100 * score:.1f} %" for mode, score in found.efficiency.items())
     best = (
         f"Best affordable: {', '.join(found.best.arms)} with {found.best.seeds} seeds, "

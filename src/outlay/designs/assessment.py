@@ -12,6 +12,7 @@ from outlay.designs.readings import MODES, ambiguity, readings
 from outlay.designs.scores import Gaps, gaps
 from outlay.designs.searching import best_affordable
 from outlay.designs.wording import missing_words, read_action
+from outlay.designs.worth import NOTHING
 
 if TYPE_CHECKING:
     from outlay.designs.costs import Design
@@ -39,7 +40,7 @@ class Assessment:
         readings: Its reading set under the default executor.
         efficiency: Affordable efficiency (0 to 1) under each executor mode.
         ambiguity: 1 - 1/|R|.
-        best: The best affordable design, which has efficiency 1.
+        best: The best affordable design, which has efficiency 1 unless it tells nothing.
         gaps: Where information was lost, in nats; `None` if there are too many arms to list.
         missing: What to add to the text so that one design is meant.
     """
@@ -51,9 +52,15 @@ class Assessment:
     gaps: Gaps | None
     missing: tuple[str, ...]
 
+    @property
+    def nothing_to_learn(self) -> bool:
+        """Whether no affordable design tells anything; every efficiency is then 0."""
+        return self.best.gain <= NOTHING
+
     def to_json(self) -> dict[str, Any]:
         """Return the assessment as JSON data."""
         return {
+            "nothing_to_learn": self.nothing_to_learn,
             "readings": [
                 {**reading.option.to_json(), "affordable": reading.affordable}
                 for reading in self.readings
@@ -105,4 +112,4 @@ def _efficiency(
     best: Option,
 ) -> float:
     paid = sum(known[design].efficiency for design in reading_set if fits(state, design))
-    return paid / len(reading_set) / best.efficiency if best.efficiency > 0 else 0.0
+    return paid / len(reading_set) / best.efficiency if best.gain > NOTHING else 0.0

@@ -10,6 +10,7 @@ import numpy as np
 
 from outlay.designs.costs import Design, arms_of, cost_of, cost_table, decimal, is_affordable
 from outlay.designs.information import SAMPLES, information_table
+from outlay.designs.worth import best_first
 from outlay.errors import BudgetError, InputError
 
 if TYPE_CHECKING:
@@ -40,6 +41,16 @@ class Catalogue(NamedTuple):
     def efficiency(self) -> NDArray[np.float64]:
         """Information per cost where affordable, else 0."""
         return np.where(self.affordable, self.gain / self.cost, 0.0)
+
+    def affordable_places(self) -> NDArray[np.intp]:
+        """Return the flat indices of the affordable designs, ascending."""
+        return np.flatnonzero(self.affordable)
+
+    def measured(self, places: NDArray[np.intp]) -> tuple[NDArray[np.generic], ...]:
+        """Return gain, cost, number of arms and seeds of designs, each of shape (D,)."""
+        masks, seeds = np.divmod(places, self.gain.shape[1])
+        arms = np.sum([masks >> arm & 1 for arm in range(len(self.state.arms))], axis=0)
+        return self.gain.flat[places], self.cost.flat[places], arms, seeds
 
     def design(self, place: int) -> Design:
         """Return the design at a flat index of the arrays."""
@@ -100,17 +111,24 @@ def _less(limit: Limit, design: Design) -> Limit:
 
 
 def best_design(table: Catalogue) -> Design:
-    """Return the affordable design with the most information per cost; ties go to fewer arms.
+    """Return the affordable design with the most information per cost; ties as in `best_first`.
 
     Raises:
         BudgetError: Nothing is affordable; the message names the cheapest cost.
     """
+    return best_designs(table, 1)[0]
+
+
+def best_designs(table: Catalogue, most: int) -> list[Design]:
+    """Return up to so many affordable designs, best first; ties and errors as above."""
     if not table.affordable.any():
-        raise nothing_affordable(table)
-    return table.design(int(np.argmax(table.efficiency)))
+        raise _nothing_affordable(table)
+    places = table.affordable_places()
+    order = best_first(*table.measured(places))
+    return [table.design(int(place)) for place in places[order[:most]]]
 
 
-def nothing_affordable(table: Catalogue) -> BudgetError:
+def _nothing_affordable(table: Catalogue) -> BudgetError:
     """Return the error that names the cheapest design and what the budget lacks."""
     state = table.state
     first = state.limits[0]
