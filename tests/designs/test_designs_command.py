@@ -41,6 +41,24 @@ def test_a_score_says_what_to_add():
     assert "To make it one design" in run("plan", EXAMPLE, "--score", "Ablate ema").stdout
 
 
+def test_a_score_says_what_it_did_not_read(tmp_path):
+    result = run(EXAMPLE, "--score", "Do not ablate ema; run warmup with two seeds")
+    assert result.stdout.startswith("Note: read as negated, so not run: ema")
+    vague = json.loads(run(EXAMPLE, "--score", "Do something", "--json").stdout)
+    assert "no arm or seeds recognised" in vague["notes"][0]
+
+
+def test_a_score_reads_a_file(tmp_path):
+    path = tmp_path / "proposal.txt"
+    path.write_text("ARMS: ema\nSEEDS: 4\n")
+    data = json.loads(run(EXAMPLE, "--score", f"@{path}", "--json").stdout)
+    assert data["readings"][0]["arms"] == ["ema"]
+    assert f"a text, or @{path} to read it" in str(run(EXAMPLE, "--score", str(path)).exception)
+    assert "No such file" in str(run(EXAMPLE, "--score", f"@{path}.none").exception)
+    path.write_bytes(b"\xff\xfe")
+    assert "no UTF-8 text" in str(run(EXAMPLE, "--score", f"@{path}").exception)
+
+
 def test_update_returns_and_saves_the_posterior(tmp_path):
     saved = tmp_path / "next.json"
     arguments = ["--arms", "longer_schedule,augmentation", "--seeds", "5", "--outcome", "0,0.75"]

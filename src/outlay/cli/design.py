@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from math import isfinite
 from pathlib import Path
@@ -47,8 +48,17 @@ def command() -> None:
 
 @command.command()
 @_state
-@click.option("--score", "action", metavar="TEXT", help="Score an action: text, lines or JSON.")
-@click.option("--figure", type=click.Path(path_type=Path), help="Write the frontier (.png, .svg).")
+@click.option(
+    "--score",
+    "action",
+    metavar="TEXT",
+    help="Score an action: a sentence, labelled lines or JSON; @FILE reads it from a file.",
+)
+@click.option(
+    "--figure",
+    type=click.Path(path_type=Path),
+    help=f"Write the frontier ({', '.join(_PICTURES)}).",
+)
 @_json
 def plan(state: Path, action: str | None, figure: Path | None, as_json: bool) -> None:
     """List the best affordable designs of STATE, or score an action in it."""
@@ -60,13 +70,29 @@ def plan(state: Path, action: str | None, figure: Path | None, as_json: bool) ->
         raise InputError(f"--figure: found {figure}, allowed: a name in {', '.join(_PICTURES)}")
     found = read_state(state)
     if action is not None:
-        assessment = assess(found, action)
+        assessment = assess(found, _text(action))
         _write(assessment.to_json(), as_json, lambda: _show_assessment(assessment, found))
         return
     answer = design(found)
     if figure is not None:
         answer.plot().savefig(figure, dpi=150)
     _write(answer.to_json(), as_json, lambda: _show_plan(answer))
+
+
+def _text(action: str) -> str:
+    """Return the text to score, read from the file that `@FILE` names."""
+    if not action.startswith("@"):
+        if os.path.isfile(action):
+            raise InputError(
+                f"--score: found the file {action}, allowed: a text, or @{action} to read it"
+            )
+        return action
+    try:
+        return Path(action[1:]).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--score: {action[1:]}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"--score: {action[1:]}: found bytes that are no UTF-8 text") from error
 
 
 @command.command()
@@ -275,14 +301,16 @@ def _show_assessment(found: Assessment, state: ResearchState) -> list[Any]:
             "yes" if reading.affordable else "no",
             _nats(option.gain),
         )
+    notes = [f"Note: {note}" for note in found.notes]
     if found.nothing_to_learn:
-        return [table, _nothing(state)]
+        return [*notes, table, _nothing(state)]
     scores = ", ".join(f"{mode} {100 * score:.1f} %" for mode, score in found.efficiency.items())
     best = (
         f"Best affordable: {', '.join(found.best.arms)} with {found.best.seeds} seeds, "
         f"{found.best.efficiency:.4f} nats per unit of cost"
     )
     lines = [
+        *notes,
         table,
         f"Affordable efficiency: {scores}",
         f"Ambiguity index: {found.ambiguity:.3f} ({len(found.readings)} readings)",

@@ -11,7 +11,7 @@ from outlay.designs.planning import Option, option
 from outlay.designs.readings import MODES, ambiguity, readings
 from outlay.designs.scores import Gaps, gaps
 from outlay.designs.searching import best_affordable
-from outlay.designs.wording import missing_words, read_action
+from outlay.designs.wording import missing_words, read_action, remarks
 from outlay.designs.worth import NOTHING
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class Assessment:
         best: The best affordable design, which has efficiency 1 unless it tells nothing.
         gaps: Where information was lost, in nats; `None` if there are too many arms to list.
         missing: What to add to the text so that one design is meant.
+        notes: What in the text was not read, or read in a way that may surprise.
     """
 
     readings: tuple[Reading, ...]
@@ -51,6 +52,7 @@ class Assessment:
     best: Option
     gaps: Gaps | None
     missing: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def nothing_to_learn(self) -> bool:
@@ -70,6 +72,7 @@ class Assessment:
             "best": self.best.to_json(),
             "gaps": None if self.gaps is None else self.gaps._asdict(),
             "missing": list(self.missing),
+            "notes": list(self.notes),
         }
 
 
@@ -85,8 +88,10 @@ def assess(state: ResearchState, action: Action | str, *, samples: int = SAMPLES
         InputError: The text is empty, or names an arm or seeds that do not exist.
         BudgetError: Nothing is affordable in this state.
     """
+    notes: tuple[str, ...] = ()
     if isinstance(action, str):
-        action = read_action(state, action)
+        text, action = action, read_action(state, action)
+        notes = remarks(state, text, action)
     best = option(state, best_affordable(state, samples=samples), samples)
     reading_set = readings(state, action)
     known = {design: option(state, design, samples) for design in reading_set}
@@ -102,6 +107,7 @@ def assess(state: ResearchState, action: Action | str, *, samples: int = SAMPLES
         best=best,
         gaps=lost,
         missing=missing_words(state, action),
+        notes=notes,
     )
 
 
