@@ -229,6 +229,20 @@ def test_a_design_without_a_price_is_named_so():
         design(parse_state(tomllib.loads(GOOD) | {"cost": {"designs": rows}}))
 
 
+def test_no_design_has_a_price_in_every_unit():
+    def rows(name):
+        return {"designs": [{"arms": [name], "seeds": 4, "cost": 2}]}
+
+    data = tomllib.loads(GOOD)
+    usd = {"unit": "usd", "budget": 1}
+    apart = data | {"cost": rows("x"), "limits": [usd | rows("y")]}
+    with pytest.raises(BudgetError, match="none has a price in every unit"):
+        design(parse_state(apart))
+    both = data | {"limits": [usd | rows("y")]}
+    with pytest.raises(BudgetError, match=r"3 units \(y; 4 seeds\), .* 2 of 1 usd"):
+        design(parse_state(both))
+
+
 def test_a_prior_that_is_left_out_is_flat(tmp_path):
     path = tmp_path / "s.toml"
     path.write_text(GOOD)
@@ -239,6 +253,8 @@ def test_a_prior_that_is_left_out_is_flat(tmp_path):
     ("change", "message"),
     [
         (('name = "a"', 'name = "a"\nprior = 0.5'), "prior: found for 1 of 2"),
+        (("x = 1", "x = 1.9"), "a: x: found 1.9, allowed: 0 to 1"),
+        (("x = 1", "x = -2"), "a: x: found -2, allowed: 0 to 1"),
         (("x = 1", "z = 1"), "signature of a: arm: found 'z', allowed: x, y"),
         (("budget = 8", "budget = -8"), "budget of units: found -8"),
         (("budget = 8", 'budget = "8"'), "Expected `float`"),

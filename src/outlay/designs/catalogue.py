@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from outlay.designs.costs import Design, arms_of, cost_of, cost_table, decimal, is_affordable
+from outlay.designs.costs import (
+    Design,
+    TableCost,
+    arms_of,
+    cost_of,
+    cost_table,
+    decimal,
+    is_affordable,
+)
 from outlay.designs.information import SAMPLES, information_table
 from outlay.designs.worth import best_first
 from outlay.errors import BudgetError, InputError
@@ -131,11 +139,11 @@ def best_designs(table: Catalogue, most: int) -> list[Design]:
 def _nothing_affordable(table: Catalogue) -> BudgetError:
     """Return the error that names the cheapest design and what the budget lacks."""
     state = table.state
-    first = state.limits[0]
-    if not np.isfinite(table.cost[1:]).any():
-        return BudgetError("no design is affordable: none has a price; list one in cost.designs")
-    place = int(np.argmin(table.cost[1:])) + table.cost.shape[1]
-    cheapest = table.design(place)
+    cheapest = _cheapest(table)
+    if cheapest is None:
+        return BudgetError(
+            "no design is affordable: none has a price in every unit; list one in cost.designs"
+        )
     used = ", ".join(
         f"{float(price):g} of {limit.budget:g} {limit.unit}"
         for limit in state.limits
@@ -143,6 +151,17 @@ def _nothing_affordable(table: Catalogue) -> BudgetError:
     )
     arms = ", ".join(state.arms[arm] for arm in cheapest.arms)
     return BudgetError(
-        f"no design is affordable: the cheapest costs {table.cost.flat[place]:g} {first.unit} "
-        f"({arms}; {cheapest.seeds} seeds), which takes {used}; raise the budget"
+        f"no design is affordable: the cheapest costs {cost(state, cheapest):g} "
+        f"{state.limits[0].unit} ({arms}; {cheapest.seeds} seeds), which takes {used}; raise the "
+        "budget"
     )
+
+
+def _cheapest(table: Catalogue) -> Design | None:
+    """Return the cheapest design that every limit has a price for, `None` if there is none."""
+    costs = [limit.cost for limit in table.state.limits]
+    listed = [set(rule.prices) for rule in costs if isinstance(rule, TableCost)]
+    if not listed:
+        return table.design(int(np.argmin(table.cost[1:])) + table.cost.shape[1])
+    common = sorted(set.intersection(*listed))
+    return min(common, key=lambda design: cost(table.state, design), default=None)

@@ -93,4 +93,7 @@ def _place(outcomes: GridOutcomes, value: float) -> int:
         if abs(value - allowed) <= _GRID_TOLERANCE:
             return index
     grid = ", ".join(f"{allowed:g}" for allowed in outcomes.values)
-    raise InputError(f"outcome: found {value:g}, allowed: {grid}")
+    raise InputError(
+        f"outcome: found {value:g}, allowed: {grid}; give the nearest of these, or name finer "
+        'outcomes.values, or set outcomes.kind = "gaussian", which takes any number'
+    )
