@@ -46,6 +46,24 @@ def test_best_designs_and_frontier_of_the_example():
     assert len(plan.to_pandas()) == len(plan.frontier)
 
 
+def test_a_plan_prints_as_one_line():
+    assert repr(design(EXAMPLE)) == (
+        "<Plan: augmentation, longer_schedule with 6 seeds, 0.7356 of 1.6359 nats for 27.5 GPU "
+        "hours>"
+    )
+    assert "nothing to learn" in repr(design(state_of((1.0, 0.0), np.eye(2))))
+
+
+@pytest.mark.parametrize("wrong", [None, {}, 5])
+def test_what_is_no_state_is_refused(wrong):
+    with pytest.raises(
+        InputError, match=f"found {type(wrong).__name__}, allowed: a ResearchState"
+    ):
+        design(wrong)
+    with pytest.raises(InputError, match="allowed: a ResearchState"):
+        assess(wrong, "run ema")
+
+
 def test_the_frontier_is_undominated(state):
     table = catalogue(state)
     kept = [table.place(chosen) for chosen in frontier(table)]
@@ -163,6 +181,10 @@ def test_price_tables_are_listed_and_not_searched(tmp_path):
         search_designs(state)
 
 
+def test_an_assessment_of_a_file():
+    assert assess(EXAMPLE, "run ema with 4 seeds").readings[0].option.cost == 12.25
+
+
 def test_an_assessment(state):
     found = assess(state, "TARGET: residual")
     assert [reading.option.seeds for reading in found.readings] == [2, 8]
@@ -275,6 +297,7 @@ def test_a_prior_that_is_left_out_is_flat(tmp_path):
             ("budget = 8", 'budget = 8\noutcomes = { kind = "gaussian", values = [1] }'),
             "with kind = 'grid' only",
         ),
+        (("signature =", "prior = 0.3333\nsignature ="), "0.333 below 1; divide each by the sum"),
         (("budget = 8", "budget = "), "cannot be read"),
     ],
 )

@@ -11,10 +11,13 @@ from outlay.designs.planning import Option, option
 from outlay.designs.readings import MODES, ambiguity, readings
 from outlay.designs.scores import Gaps, gaps
 from outlay.designs.searching import best_affordable
+from outlay.designs.statefile import as_state
 from outlay.designs.wording import missing_words, read_action, remarks
 from outlay.designs.worth import NOTHING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from outlay.designs.costs import Design
     from outlay.designs.readings import Action, Mode
     from outlay.designs.states import ResearchState
@@ -76,18 +79,22 @@ class Assessment:
         }
 
 
-def assess(state: ResearchState, action: Action | str, *, samples: int = SAMPLES) -> Assessment:
+def assess(
+    state: ResearchState | str | Path, action: Action | str, *, samples: int = SAMPLES
+) -> Assessment:
     """Return what an action is worth in a state.
 
     Args:
-        state: Hypotheses, arms, costs and budget.
+        state: Hypotheses, arms, costs and budget, or the path of the file with them.
         action: An action, or its text: JSON, labelled lines or a sentence.
         samples: Draws for each hypothesis, where normal outcomes need Monte Carlo.
 
     Raises:
-        InputError: The text is empty, or names an arm or seeds that do not exist.
+        InputError: The state or its file is wrong, or the text is empty, or names an arm or seeds
+            that do not exist.
         BudgetError: Nothing is affordable in this state.
     """
+    state = as_state(state)
     notes: tuple[str, ...] = ()
     if isinstance(action, str):
         text, action = action, read_action(state, action)

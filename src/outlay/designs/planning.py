@@ -12,8 +12,7 @@ from outlay.designs.catalogue import Catalogue, best_designs, catalogue, cost, f
 from outlay.designs.information import SAMPLES, entropy, information, is_enumerable
 from outlay.designs.proving import prove
 from outlay.designs.searching import best_affordable, search_designs
-from outlay.designs.statefile import read_state
-from outlay.designs.states import ResearchState
+from outlay.designs.statefile import as_state
 from outlay.designs.worth import NOTHING, beats_all_before, best_first, cheapest_first
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from outlay.designs.costs import Design
+    from outlay.designs.states import ResearchState
 
 _MOST_OPTIONS = 5
 _MOST_DOUBTED = 6  # hypotheses whose weight is raised, one at a time
@@ -112,6 +112,16 @@ class Plan:
     bound: float
     complete: bool
 
+    def __repr__(self) -> str:
+        """Return one line: the best design, what it tells and what it costs."""
+        if self.nothing_to_learn:
+            return "<Plan: nothing to learn>"
+        best, unit = self.best[0], self.state.limits[0].unit
+        return (
+            f"<Plan: {', '.join(best.arms)} with {best.seeds} seeds, {best.gain:.4f} of "
+            f"{self.uncertainty:.4f} nats for {best.cost:g} {unit}>"
+        )
+
     @property
     def nothing_to_learn(self) -> bool:
         """Whether no affordable design tells anything; `best` then holds the smallest ones."""
@@ -177,8 +187,7 @@ def design(state: ResearchState | str | Path, *, samples: int = SAMPLES) -> Plan
         >>> best.arms, best.seeds, round(best.gain, 3), round(best.cost, 2)
         (('no warm-up', 'fixed order'), 10, 0.547, 5.7)
     """
-    if not isinstance(state, ResearchState):
-        state = read_state(state)
+    state = as_state(state)
     options, kept, bound = (_listed if is_enumerable(state) else _searched)(state, samples)
     best = options[0]
     shown = tuple(option(state, chosen, samples) for chosen in options)

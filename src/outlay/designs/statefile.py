@@ -65,6 +65,22 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     observations: list[str] = msgspec.field(default_factory=list)
 
 
+def as_state(state: ResearchState | str | Path) -> ResearchState:
+    """Return the state, read from its file if a path is given.
+
+    Raises:
+        InputError: It is neither, or the file is wrong.
+    """
+    if isinstance(state, (str, Path)):
+        return read_state(state)
+    if not isinstance(state, ResearchState):
+        raise InputError(
+            f"state: found {type(state).__name__}, allowed: a ResearchState, or the path of its "
+            "TOML or JSON file (outlay.designs.statefile.parse_state makes one of a dict)"
+        )
+    return state
+
+
 def read_state(path: str | Path) -> ResearchState:
     """Return the state in a file that ends in `.toml` or `.json`.
 

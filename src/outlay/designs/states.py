@@ -91,7 +91,8 @@ def _check_prior(prior: tuple[float, ...], hypotheses: int) -> None:
     if abs(excess) > _PRIOR_TOLERANCE:
         side = "above" if excess > 0 else "below"
         raise InputError(
-            f"prior: sums to {fsum(prior):.10g}, {abs(excess):.3g} {side} 1; divide by the sum"
+            f"prior: sums to {fsum(prior):.10g}, {abs(excess):.3g} {side} 1; divide each by "
+            "the sum, or in a file leave all out if they are equal"
         )
 
 
