@@ -144,6 +144,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._see(b"")
         if self.path == "/told":
             self._json(200, self.server.model.told_all())
+        elif self.server.model.keys is not None and self._key() not in self.server.model.keys:
+            self._fail("401")
         elif self.path.split("?")[0].endswith("/models"):
             self._json(200, {"object": "list", "data": [{"id": "fake-1", "object": "model"}]})
         else:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from outlay import taskfile
-from outlay.agents.refusals import refuse_agent
+from outlay.agents.access import LEVERS, suited
+from outlay.agents.choosing import chosen
+from outlay.agents.refusals import refuse_agent, refuse_key
 from outlay.doctor import refuse_baseline
 from outlay.errors import InputError
 from outlay.execution.job import Evaluated, Job, Result
@@ -34,7 +37,7 @@ def search(
     run: str | None = None,
     seed: int = 0,
     workers: int = 1,
-    agent: str = "levers",
+    agent: str | None = None,
     on_step: OnStep = quiet,
 ) -> Run:
     """Search over plans under the task's budget and return the run.
@@ -51,7 +54,8 @@ def search(
         run: Name of the run; the task's name by default.
         seed: Seed of every random stream.
         workers: Attempts at once.
-        agent: `levers`, or `command:` and a command line.
+        agent: `levers`, `codex`, `claude`, `opencode`, or `command:` or `acp:` and a command line;
+            by default what the task's `agent` says, which holds model, address and key as well.
         on_step: Called after each recorded step with its entries and the state.
 
     Raises:
@@ -65,8 +69,13 @@ def search(
     name = loaded.name if run is None else run
     if evaluate is not None and workers != 1:
         raise InputError(f"workers: found {workers} with a callable, allowed: 1")
-    settings = Settings(seed=seed, agent=agent, workers=workers)
+    who = agent or chosen(loaded.agent, os.environ)
+    if evaluate is not None and who != LEVERS:
+        raise InputError(f"agent: found {who!r} with a callable, allowed: {LEVERS!r}")
+    loaded = suited(loaded, who)
+    settings = Settings(seed=seed, agent=who, workers=workers)
     refuse_agent(loaded, settings.agent)
+    refuse_key(loaded, settings.agent)
     with sitting(
         loaded, name, settings, store=place, function=evaluate, on_step=on_step
     ) as driver:

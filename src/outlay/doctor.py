@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from outlay.agents.access import LEVERS
 from outlay.agents.refusals import refuse_agent
 from outlay.allocation.policies import by_name
 from outlay.decision import NOISE_SEEDS, final_reserve
@@ -119,14 +120,17 @@ def examine(task: Task, settings: Settings, where: str) -> Findings:
     with tempfile.TemporaryDirectory(prefix="outlay-doctor-") as folder:
         trial = replace(task, budget=replace(task.budget, seconds=None))
         store = Path(folder) / "store.db"
-        with sitting(trial, "doctor", settings, store=store) as driver:
+        refused = _refused(task, settings)
+        # An agent that cannot start changes nothing about the baseline, which it takes no part in.
+        able = replace(settings, agent=LEVERS) if refused else settings
+        with sitting(trial, "doctor", able, store=store) as driver:
             driver.drive(until=lambda state: state.reward is not None or state.ended is not None)
             state = driver.state
             kept = _kept(task, Path(folder) / "runs" / "doctor" / "objects", state)
     refuse_baseline(state, where)
     return Findings(
         task=task.name,
-        checks=[*_surroundings(task), kept, *_evaluator(state), *_plan(task, settings, state)],
+        checks=[*_surroundings(task), kept, *_evaluator(state), *(refused or _plan(task, state))],
         noise=_noise_kind(state),
         noise_sd=state.contest.noise.sd,
         values=list(state.baseline_values.values()),
@@ -214,13 +218,18 @@ def _kept(task: Task, objects: Path, state: State) -> Check:
     return Check(name="workspace", ok=not missing, found=found)
 
 
-def _plan(task: Task, settings: Settings, state: State) -> list[Check]:
-    """Return what of policy, agent and budget would keep a first attempt from starting."""
+def _refused(task: Task, settings: Settings) -> list[Check]:
+    """Return what of policy and agent would keep a first attempt from starting."""
     try:
         by_name(task.search.policy)
         refuse_agent(task, settings.agent)
     except InputError as error:
         return [Check(name="plan", ok=False, found=str(error))]
+    return []
+
+
+def _plan(task: Task, state: State) -> list[Check]:
+    """Return what of the budget would keep a first attempt from starting."""
     left = task.budget.seconds
     needed = final_reserve(state) + (NOISE_SEEDS + 3) * state.baseline_seconds
     if left is not None and left < needed:

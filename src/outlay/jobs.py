@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from outlay import events
 from outlay.agents.access import metered
 from outlay.agents.brief import brief
-from outlay.agents.clients.programs import KNOWN, find, version
+from outlay.agents.clients.programs import KNOWN, find, needed, version
 from outlay.agents.prices import price_of
 from outlay.agents.subject import subject
 from outlay.budget import Charge
@@ -128,7 +128,7 @@ def job_for(state: State, launch: Launch, common: Job, place: Place, seconds: fl
         seconds: Limit of the whole job; `None` for none.
     """
     subjects, runs = _what(state, launch)
-    identity = job_id(launch)
+    identity, agent = job_id(launch), _agent(state, launch, place)
     return common._replace(
         id=identity,
         token=token(state, launch),
@@ -136,10 +136,16 @@ def job_for(state: State, launch: Launch, common: Job, place: Place, seconds: fl
         subjects=tuple(subjects),
         runs=tuple(runs),
         check=() if isinstance(launch, events.ReflectionLaunched) else common.check,
-        agent=_agent(state, launch, place),
+        agent=agent,
+        read=(*common.read, *(_program(agent) if agent is not None else ())),
         seconds=seconds,
         keep_going=_keeps_going(launch),
     )
+
+
+def _program(agent: AgentWork) -> tuple[str, ...]:
+    """Return where a client's program lies, since that may be a folder that no child may see."""
+    return needed(agent.command[0]) if agent.client in KNOWN else ()
 
 
 def _keeps_going(launch: Launch) -> bool:
@@ -307,6 +313,7 @@ def _agent_use(told: AgentTold | None) -> events.AgentUse | None:
     return events.AgentUse(
         client=told.client,
         version=told.version,
+        model=told.model,
         requests=told.requests,
         reasoning=told.reasoning,
         cache_write=told.cache_write,

@@ -245,7 +245,7 @@ def _refuse_difference(
     if found:
         raise InputError(
             f"run {run!r}: changed since it began: {', '.join(found)}; "
-            "begin another run under a new name, or undo the change"
+            "begin another with --run NEW (for parts of a champion --name NEW), or undo the change"
         )
 
 

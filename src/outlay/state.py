@@ -24,6 +24,7 @@ from outlay.coordination.interactions import Interactions, reopened
 from outlay.errors import StoreError
 from outlay.records import Judgement, Work
 from outlay.task import from_json
+from outlay.usage import ROLES, used_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from outlay.allocation.tree import Node
     from outlay.events import AnyEvent, Entry, Evaluation, Launch, Settled
     from outlay.task import Budget, Task
+    from outlay.usage import Role, Used
 
 BASELINE = -1
 """The baseline where it is not a node of the tree, because plans come from a model."""
@@ -69,6 +71,7 @@ class State:
         nodes: Node of each attempt, index 0 unused.
         files: Manifest hash after a scored attempt, by node; only where it differs from the
             run's own.
+        clients: Client of a model by role; empty where there is none.
         model_drafts: Whether a model drafts the plans.
         baseline: Node number of the baseline, `BASELINE` if it is not in the tree.
         baseline_values: Its values by seed.
@@ -88,6 +91,7 @@ class State:
         problems: What the baseline's checks found, one line each.
         complaint: What was wrong with the last reflection; empty if it brought what was asked for.
         reward: From metric to reward, once the baseline is known.
+        agents: What agents and models used, by role, client, version and model.
         stopping: Whether the user asked to start nothing new.
         ended: How the run ended, `None` while it is open.
     """
@@ -119,6 +123,7 @@ class State:
         self.repeat_differs = False
         self.defaults_differ = False
         self.reward: Reward | None = None
+        self.agents: dict[tuple[str, ...], Used] = {}
         self.stopping = False
         self.ended: events.RunEnded | None = None
         self._used: dict[Kind, dict[str, Recent]] = {"execution": {}, "planning": {}}
@@ -211,6 +216,13 @@ class State:
                 if getattr(self.budget, name) is not None:
                     used.setdefault(name, Recent(_RECENT))
 
+    def _note_agent(
+        self, event: events.AttemptSettled | events.ReflectionSettled, role: Role
+    ) -> None:
+        if (found := used_by(event, role, self.clients[role])) is not None:
+            name = (role, found.client, found.version, found.model)
+            self.agents[name] = self.agents[name].plus(found) if name in self.agents else found
+
     def _note_use(self, kind: Kind, charge: Charge) -> None:
         for name, recent in self._used[kind].items():
             recent.add(getattr(charge, name))
@@ -226,7 +238,12 @@ class State:
         search = self.task.search
         self.tree = Tree(children=search.children, prune_below=search.prune_below)
         self.baseline = 0 if event.agent == "levers" else BASELINE
-        self.model_drafts = access.reflector(self.task, event.agent) is not None
+        works = access.executor(self.task, event.agent), access.reflector(self.task, event.agent)
+        self.clients: dict[Role, str] = {
+            role: who.client if who is not None else ""
+            for role, who in zip(ROLES, works, strict=True)
+        }
+        self.model_drafts = works[1] is not None
         evaluator = self.task.evaluator
         shared = evaluator.noise == "seed" and evaluator.seeded
         self.contest = Contest(self.task.coordination, seeds_decide=shared)
@@ -398,6 +415,7 @@ class State:
     def _reflection_settled(self, event: events.ReflectionSettled) -> None:
         launch = self.works[event.work].launch
         self._settle(event.work, "planning", event)
+        self._note_agent(event, "reflector")
         if not isinstance(launch, events.ReflectionLaunched):
             raise ValueError(f"{event.work} is no reflection")
         if event.outcome in ("interrupted", "infrastructure"):
@@ -424,6 +442,7 @@ class State:
 
     def _attempt_settled(self, event: events.AttemptSettled) -> None:
         self._settle(f"a{event.attempt}", "execution", event)
+        self._note_agent(event, "executor")
         node = self.tree.nodes[self.nodes[event.attempt]]
         if event.outcome == "scored":
             self._note_use("execution", event.charge)

@@ -10,6 +10,7 @@ from outlay.coordination.estimates import Interval, estimate, paired_difference
 from outlay.decision import untested
 from outlay.state import BASELINE
 from outlay.trust import self_reported
+from outlay.usage import Used
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,6 +56,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         champion: The best confirmed one; the baseline if nothing was confirmed.
         difference: Champion minus baseline on the final seeds, paired; positive is better.
         charges: `total`, and by kind of work; tokens, dollars and seconds.
+        agents: What coding agents and models used, by role, client and model.
         metric: Its name.
         direction: Which way is better.
         seed: Seed of the run.
@@ -73,6 +75,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     champion: Standing | None
     difference: Estimate | None
     charges: dict[str, dict[str, float]]
+    agents: list[Used]
     metric: str
     direction: str
     seed: int
@@ -96,6 +99,7 @@ def summarise(state: State, run: str, report: str = "") -> Summary:
         champion=standing(state, state.contest.champion) if measured else None,
         difference=difference(state),
         charges=charges(state),
+        agents=list(state.agents.values()),
         metric=metric.name,
         direction=metric.direction,
         seed=started.seed if started else 0,

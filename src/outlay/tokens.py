@@ -25,6 +25,13 @@ def weighed(uncached: float, cached: float, output: float) -> float:
     return uncached + output + CACHED_TOKEN_RATE * cached
 
 
+def is_spent(usage: Usage, tokens: float | None, usd: float | None) -> bool:
+    """Return whether usage has reached a limit in tokens or dollars, each `None` for none."""
+    counted = weighed(usage.input - usage.cached, usage.cached, usage.output)
+    out_of_tokens = tokens is not None and counted >= tokens
+    return out_of_tokens or (usd is not None and (usage.usd or 0.0) >= usd)
+
+
 def cost(usage: Usage, prices: Prices) -> float:
     """Return US dollars."""
     plain = usage.input - usage.cached - usage.cache_write

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from outlay.allocation.policies import WITHOUT_REFLECTION
+from outlay.errors import bad_value
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -49,10 +51,14 @@ def named(agent: Agent, client: str) -> Access:
     """Return the access that a client's name, such as `codex:/opt/codex`, and a table describe.
 
     Raises:
-        ValueError: The command cannot be split.
+        InputError: The command cannot be split.
     """
     name, _, command = client.partition(":")
-    return Access(name, tuple(shlex.split(command)), agent.model, agent.url, agent.key)
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as error:
+        raise bad_value("agent", "client", client, f"a whole command line ({error})") from None
+    return Access(name, words, agent.model, agent.url, agent.key)
 
 
 def metered(access: Access, names: Container[str]) -> Access:
@@ -65,7 +71,8 @@ def metered(access: Access, names: Container[str]) -> Access:
         access: As the task describes it.
         names: Names in the environment.
     """
-    url, key = PROVIDERS.get(access.client, ("", ""))
+    asks_anthropic = access.client == "model" and access.model.startswith("anthropic:")
+    url, key = PROVIDERS.get("claude" if asks_anthropic else access.client, ("", ""))
     key = access.key or (key if key in names and not access.url else "")
     return access._replace(url=access.url or (url if key else ""), key=key)
 
@@ -73,6 +80,13 @@ def metered(access: Access, names: Container[str]) -> Access:
 def executor(task: Task, client: str) -> Access | None:
     """Return who carries plans out, `None` for levers."""
     return None if client == LEVERS else named(task.agent, client)
+
+
+def suited(task: Task, client: str) -> Task:
+    """Return the task with the policy `linear` where its own needs plans and nobody drafts any."""
+    if client == LEVERS or task.search.policy in WITHOUT_REFLECTION or reflector(task, client):
+        return task
+    return replace(task, search=replace(task.search, policy="linear"))
 
 
 def reflector(task: Task, client: str) -> Access | None:

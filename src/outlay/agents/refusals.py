@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import TYPE_CHECKING
 
 from outlay.agents import access
+from outlay.agents.clients.contract import Request
+from outlay.agents.clients.provider import refusal
 from outlay.agents.clients.registry import by_name
 from outlay.agents.prices import price_of
 from outlay.allocation.policies import NAMES, STAR, WITHOUT_REFLECTION
 from outlay.errors import InputError
+from outlay.execution import sandbox
 
 if TYPE_CHECKING:
     from outlay.agents.access import Access
@@ -45,36 +49,80 @@ def _refuse_levers(task: Task) -> None:
 
 
 def _refuse_client(task: Task, agent: str) -> None:
-    try:
-        works = access.executor(task, agent), access.reflector(task, agent)
-        for found in filter(None, works):
-            by_name(found.client)
-    except ValueError as error:
-        raise InputError(f"agent: {error}") from None
+    works = access.executor(task, agent), access.reflector(task, agent)
     carries_out, drafts = works
     if carries_out is None or carries_out.client == "model":
         raise InputError(
             "agent: found 'model', which drafts plans and edits no files, allowed: codex, claude, "
             "opencode, command:… or acp:…"
         )
-    if carries_out.client in access.PLAIN and not carries_out.command:
-        client = carries_out.client
-        raise InputError(f"agent: found {agent!r}, allowed: {client}: and a command line")
     policy = task.search.policy
     if drafts is None and policy not in WITHOUT_REFLECTION:
         raise InputError(
             f"policy: found {policy!r} with {agent!r}, which drafts no plans, allowed: "
             f"{', '.join(WITHOUT_REFLECTION)}, or a model in [reflector]"
         )
+    for found in filter(None, works):
+        _refuse_start(found)
     _refuse_money(task, works)
+
+
+def refuse_key(task: Task, agent: str) -> None:
+    """Raise `InputError` if a provider refuses its key, which it is asked about without tokens."""
+    works = access.executor(task, agent), access.reflector(task, agent)
+    reached = {access.metered(found, os.environ)[-2:] for found in works if found is not None}
+    for url, key in reached:
+        if key and url and (why := refusal(url, os.environ.get(key, ""))):
+            raise InputError(
+                f"{key}: found a key that {url} refuses ({why}), allowed: one that it lets in"
+            )
+
+
+def _refuse_start(found: Access) -> None:
+    """Raise `InputError` for what would keep the client from starting, or from being let in."""
+    if found.key and not os.environ.get(found.key, "").strip():
+        raise InputError(
+            f"key: found no variable {found.key} in the environment, allowed: the name of one "
+            "that holds the provider's key"
+        )
+    reached = access.metered(found, os.environ)
+    if found.client == "model" and not reached.url:
+        raise InputError(
+            "key: found no variable OPENAI_API_KEY and no address, allowed: the name of the "
+            "variable with the key, or the address of a local server"
+        )
+    try:
+        by_name(found.client).invoke(
+            Request(
+                prompt="",
+                folder="/",
+                home="/",
+                command=found.command,
+                model=found.model,
+                url=reached.url,
+                confined=sandbox.best() == "bwrap",
+            )
+        )
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    program = next(iter(found.command), "")
+    inside = "/" in program and not os.path.isabs(program)  # of the workspace
+    if program and not inside and shutil.which(program) is None:
+        raise InputError(
+            f"agent: found no program {program!r}, allowed: one on PATH, or with its whole path"
+        )
+
+
+_TELLS_NO_MONEY = ("codex", "model")
+"""Clients whose own events tell tokens only."""
 
 
 def _refuse_money(task: Task, works: tuple[Access | None, ...]) -> None:
     """Raise `InputError` for a limit in dollars that nobody can keep."""
     limited = task.budget.usd is not None or task.limits.usd is not None
     for found in filter(None, works):
-        metered = access.metered(found, os.environ).url
-        if limited and metered and price_of(task, found.model) is None:
+        counted = access.metered(found, os.environ).url or found.client in _TELLS_NO_MONEY
+        if limited and counted and price_of(task, found.model) is None:
             key = f'prices."{found.model}"' if found.model else "agent.model"
             raise InputError(
                 f"{key}: found nothing, and usd is limited, allowed: a model with a price, in "

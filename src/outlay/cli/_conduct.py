@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from outlay.agents.reflector import BUILT_IN
-from outlay.agents.refusals import refuse_agent
+from outlay.agents.refusals import refuse_agent, refuse_key
 from outlay.cli._progress import Progress
 from outlay.doctor import refuse_baseline
 from outlay.planfiles import PlanFiles
 from outlay.report import write_report
-from outlay.report.words import many
+from outlay.report.words import many, tokens
 from outlay.runs import run_folder
 from outlay.session import sitting
 from outlay.summary import Estimate, Standing, Summary, summarise
@@ -92,7 +92,7 @@ def driven(
 ) -> Iterator[tuple[Driver, Signals]]:
     """Take the run as far as it goes, and yield its driver before the store is given back."""
     with (
-        Progress(task, run) as progress,
+        Progress(task, run, folder=run_folder(store, run)) as progress,
         sitting(
             task,
             run,
@@ -120,6 +120,7 @@ def conduct(
 ) -> int:
     """Take the run as far as it goes, say what it came to, and return the exit code."""
     refuse_agent(task, settings.agent)
+    refuse_key(task, settings.agent)
     with driven(task, run, settings, store) as (driver, signals):
         state = driver.state
         report = write_report(state, driver.store.read(run), run_folder(store, run), run)
@@ -165,6 +166,7 @@ def in_words(summary: Summary) -> str:
             lines.append(f"          node {summary.champion.node}: {_changed(summary)}")
     if summary.difference is not None and summary.champion != summary.baseline:
         lines.append(f"gain      {_interval(summary.difference)}, paired, positive is better")
+    lines += [f"{used.role:<9} {used.who}: {tokens(used)}" for used in summary.agents]
     if summary.untested:
         named = ", ".join(map(str, summary.untested))
         lines.append(f"untested  node {named}: may be better; a raised limit compares it first")

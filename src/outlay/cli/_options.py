@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from outlay import quantities, taskfile
-from outlay.agents.access import LEVERS
+from outlay.agents.choosing import chosen
 from outlay.errors import InputError
 from outlay.store import no_such_run
 from outlay.task import Budget, check
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from outlay.store import Store
-    from outlay.task import Task
+    from outlay.task import Agent, Task
 
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -76,7 +77,8 @@ def agent(command: F) -> F:
         [
             click.option(
                 "--agent",
-                help="levers, codex, claude, opencode, command:… or acp:…; the task's by default.",
+                help="levers, codex, claude, opencode, command:…, acp:…, or auto for the first "
+                "coding agent that has a key; the task's by default.",
             ),
             click.option("--model", help="Model of the agent."),
             click.option("--base-url", help="Address of the provider or of a local server."),
@@ -87,18 +89,23 @@ def agent(command: F) -> F:
     return command
 
 
-def with_agent(task: Task, values: dict[str, Any]) -> tuple[Task, str]:
-    """Take the agent's options out; return the task with them, and who carries plans out."""
+def agent_table(values: dict[str, Any], table: Agent) -> Agent:
+    """Take the agent's options out, and return the table with them."""
     given = {
         "client": values.pop("agent"),
         "model": values.pop("model"),
         "url": values.pop("base_url"),
         "key": values.pop("key"),
     }
-    table = replace(task.agent, **{k: v for k, v in given.items() if v is not None})
+    return replace(table, **{k: v for k, v in given.items() if v is not None})
+
+
+def with_agent(task: Task, values: dict[str, Any]) -> tuple[Task, str]:
+    """Take the agent's options out; return the task with them, and who carries plans out."""
+    table = agent_table(values, task.agent)
     changed = replace(task, agent=table)
     check(changed, "command line")
-    return changed, table.client or LEVERS
+    return changed, chosen(table, os.environ)
 
 
 store = click.option(

@@ -18,9 +18,11 @@ from outlay.jobs import job_id
 from outlay.report.outline import outline
 from outlay.report.tree_cards import SIGNS, value
 from outlay.report.words import change, cut, duration, printable, standing_word
+from outlay.report.working import working
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
     from typing import TextIO
 
     from outlay.events import Entry
@@ -39,7 +41,7 @@ class _Screen:
 
     champion: str = "the baseline is not measured yet"
     budget: str = ""
-    running: tuple[tuple[str, float], ...] = ()
+    running: tuple[tuple[str, str, float], ...] = ()
     tree: tuple[tuple[str, str], ...] = ()
     recent: tuple[str, ...] = field(default=())
 
@@ -50,6 +52,7 @@ class Progress:
     Args:
         task: What is researched.
         run: Name of the run.
+        folder: The run's folder, where its jobs say what they are doing; `None` for none.
         stream: Where to write; stderr by default. It is drawn on if it is a terminal.
         monotonic: Clock for the seconds that work has been running.
     """
@@ -60,10 +63,12 @@ class Progress:
         run: str,
         stream: TextIO | None = None,
         *,
+        folder: Path | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._title = f"{run}: {cut(task.question, 200)}"
         self._stream = sys.stderr if stream is None else stream
+        self._folder = folder
         self._monotonic = monotonic
         self._console = Console(file=self._stream, highlight=False)
         self._screen = _Screen()
@@ -111,30 +116,37 @@ class Progress:
             self._screen = _Screen(
                 champion=printable(champion_line(state)),
                 budget=budget_line(state, state.elapsed),
-                running=tuple(self._running.values()),
+                running=tuple((job, *known) for job, known in self._running.items()),
                 tree=tuple(self._tree(state)),
                 recent=tuple(self._recent),
             )
 
     def draw(self) -> Group:
         """Return the picture of this moment."""
-        screen, now = self._screen, self._monotonic()
+        screen = self._screen
+        running = [line for found in screen.running for line in self._work(*found)]
+        room = max(3, self._room() + len(screen.running) - len(running))
         lines = [
             Text(printable(self._title), style="bold"),
             Text.assemble(("champion  ", "green"), screen.champion),
             Text.assemble(("left      ", "cyan"), screen.budget),
-            *(
-                Text.assemble(("now       ", "yellow"), f"{what}, {duration(now - began)}")
-                for what, began in screen.running
-            ),
+            *running,
             Text(),
-            *(Text(line, style=style) for line, style in screen.tree[: self._room()]),
+            *(Text(line, style=style) for line, style in screen.tree[:room]),
             Text(),
             *(Text(line, style="dim") for line in screen.recent),
         ]
         for line in lines:
             line.no_wrap, line.overflow = True, "ellipsis"
         return Group(*lines)
+
+    def _work(self, job: str, what: str, began: float) -> list[Text]:
+        """Return what a job is for, and under it what its agent is doing, if it has one."""
+        lasts = duration(self._monotonic() - began)
+        lines = [Text.assemble(("now       ", "yellow"), f"{what}, {lasts}")]
+        if self._folder is not None and (does := working(self._folder, job)):
+            lines.append(Text(f"          {printable(does)}", style="dim"))
+        return lines
 
     def _room(self) -> int:
         """Return the lines that are left for the tree."""

@@ -23,6 +23,8 @@ COMMANDS = {
     "diff": "Compare the programs of two nodes.",
     "export": "Hand a node's program back as a patch or a branch.",
     "report": "Write the report of a run.",
+    "record": "Keep a run as one file.",
+    "replay": "Search again from a record.",
     "clean": "Remove what runs left behind.",
     "design": "Plan, score and update experiments by information per cost.",
     "audit": "Tell gains from noise in a log from elsewhere.",

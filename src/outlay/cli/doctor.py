@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-import shlex
+import os
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
 from outlay import taskfile
+from outlay.agents import access
+from outlay.agents.choosing import chosen
 from outlay.cli import _options
 from outlay.doctor import Check, Findings, examine
+from outlay.errors import InputError
 from outlay.runs import Settings
+from outlay.task import Agent
 
 
 @click.command()
 @click.argument("path", required=False)
-@click.option("--agent", default="levers", show_default=True, help="Who carries plans out.")
-@click.option("--model", default="", help="Model of the agent.")
-@click.option("--base-url", default="", metavar="URL", help="Where the agent's model is.")
-@click.option("--key", default="", metavar="NAME", help="Environment variable with its key.")
+@_options.agent
 @_options.limits
 @_options.as_json
 def command(
     path: str | None,
-    agent: str,
-    model: str,
-    base_url: str,
-    key: str,
     as_json: bool,
-    **values: object,
+    **values: Any,
 ) -> int:
     """Check the task in PATH: evaluator, metric, noise, levers, files, sandbox and disk.
 
@@ -39,26 +38,33 @@ def command(
     a task, that is all. Exit code 0 if a search can begin, 2 if the task or the agent must be put
     right first, 1 if the program has no score.
     """
-    checks = _agent(agent, model, base_url, key)
-    if checks and path is None and not Path(taskfile.NAME).exists():
+    if values["agent"] and path is None and not Path(taskfile.NAME).exists():
+        table = _options.agent_table(values, Agent())
+        checks = _agent(replace(table, client=chosen(table, os.environ)))
         _print(msgspec.json.encode({"checks": checks}), _lines(checks), as_json=as_json)
         return 0 if all(check.ok for check in checks) else 2
     place = path or "."
-    task = taskfile.load(place, _options.budget(dict(values)))
-    found = examine(task, Settings(agent=agent), _options.where(place))
+    task, agent = _options.with_agent(taskfile.load(place, _options.budget(values)), values)
+    checks = _agent(replace(task.agent, client=agent))
+    found = examine(access.suited(task, agent), Settings(agent=agent), _options.where(place))
     findings = msgspec.structs.replace(found, checks=[*checks, *found.checks])
     _print(msgspec.json.encode(findings), in_words(findings), as_json=as_json)
     return 0 if findings.ok else 2
 
 
-def _agent(agent: str, model: str, url: str, key: str) -> list[Check]:
+def _agent(table: Agent) -> list[Check]:
     """Return what is found of a coding agent; nothing of levers."""
-    name, _, command = agent.partition(":")
-    if name == "levers":
+    if table.client == access.LEVERS:
         return []
     from outlay.agents.clients.checks import examine_agent
 
-    return examine_agent(name, model=model, url=url, key=key, command=tuple(shlex.split(command)))
+    try:
+        found = access.metered(access.named(table, table.client), os.environ)
+    except InputError as error:
+        return [Check(name="agent", ok=False, found=str(error))]
+    return examine_agent(
+        found.client, model=found.model, url=found.url, key=found.key, command=found.command
+    )
 
 
 def _print(data: bytes, words: str, *, as_json: bool) -> None:

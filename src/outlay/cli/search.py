@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +10,6 @@ import msgspec
 
 from outlay import taskfile
 from outlay.agents import access
-from outlay.allocation.policies import WITHOUT_REFLECTION
 from outlay.cli import _options
 from outlay.cli._conduct import conduct
 from outlay.cli.doctor import in_words
@@ -70,7 +68,8 @@ def command(
     folder = _options.folder_of(path)
     task = taskfile.load(path, _options.budget(values))
     task, agent = _options.with_agent(task, values)
-    task = _options.with_policy(_for_agent(task, agent, policy), policy)
+    suited = task if policy is not None else access.suited(task, agent)
+    task = _options.with_policy(suited, policy)
     settings = Settings(seed=seed, agent=agent, workers=workers)
     where = _options.where(path)
     if dry_run or not (task.levers or agent != "levers"):
@@ -80,15 +79,6 @@ def command(
     name = task.name if run is None else check_run_name(run)
     place = store or default_store(folder)
     return conduct(task, name, settings, place, where=where, as_json=as_json)
-
-
-def _for_agent(task: Task, agent: str, policy: str | None) -> Task:
-    """Return the task with `linear` for an agent that drafts no plans."""
-    if agent == access.LEVERS or policy is not None or access.reflector(task, agent):
-        return task
-    if task.search.policy in WITHOUT_REFLECTION:
-        return task
-    return replace(task, search=replace(task.search, policy="linear"))
 
 
 def _only_look(task: Task, settings: Settings, where: str, *, as_json: bool) -> int:

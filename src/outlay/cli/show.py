@@ -10,8 +10,9 @@ import msgspec
 from outlay import events
 from outlay.cli._reading import answer, common_options, read_run
 from outlay.errors import InputError
+from outlay.jobs import job_id
 from outlay.planfiles import plan_text
-from outlay.report import log_tail
+from outlay.report import history, log_tail
 from outlay.report.attempt_cards import command_lines
 from outlay.report.outline import telling
 from outlay.report.programs import node_of
@@ -26,8 +27,11 @@ from outlay.report.words import (
     settings,
     signed,
     status,
+    tokens,
 )
+from outlay.report.working import working
 from outlay.summary import Summary, summarise
+from outlay.usage import Used, used_by
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +61,11 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeView(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is known of one node; `ended` holds how each of its tries ended."""
+    """All that is known of one node.
+
+    `drafted` is the reflection by a model that its plan is from, `ended` holds how each of its
+    tries ended, and `used` what its agent used in those of them that had one.
+    """
 
     node: int
     parent: int | None
@@ -68,7 +76,9 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True):
     configuration: dict[str, str]
     plan: str
     command: list[str]
+    drafted: str
     ended: list[events.AttemptSettled]
+    used: list[Used]
     judged: list[events.Judged]
     log: str
 
@@ -139,8 +149,16 @@ def _run_text(found: Found) -> str:
             f"{many(state.attempts, 'attempt')}, {duration(spent.seconds)} of work, "
             f"{spent.tokens:,.0f} tokens, {spent.usd:.2f} USD"
         ),
+        *(f"{used.role:<9} {used.who}: {tokens(used)}" for used in state.agents.values()),
+        *_now(found),
     ]
     return "\n".join(lines)
+
+
+def _now(found: Found) -> list[str]:
+    """Return what agents in flight are doing."""
+    flying = [job_id(work.launch) for work in found.state.works.values() if work.in_flight]
+    return [f"now       {job}: {does}" for job in flying if (does := working(found.folder, job))]
 
 
 def node_view(found: Found, number: int) -> NodeView:
@@ -153,6 +171,8 @@ def node_view(found: Found, number: int) -> NodeView:
         for event in settled
         if isinstance(event, events.AttemptSettled) and event.attempt == node.attempt
     ]
+    used = [used_by(event, "executor", state.clients["executor"]) for event in ended]
+    draft = history(found.entries).drafted.get(number)
     job = f"a{node.attempt}.{ended[-1].trial}" if ended else ""
     return NodeView(
         node=number,
@@ -164,7 +184,9 @@ def node_view(found: Found, number: int) -> NodeView:
         configuration=state.configuration(node),
         plan=plan_text(state, node),
         command=command_lines(state, number),
+        drafted=draft.work if draft is not None else "",
         ended=ended,
+        used=[found for found in used if found is not None],
         judged=[found.event for found in state.judgements if found.node == number],
         log=log_tail(found.folder, job) if job else "",
     )
@@ -178,6 +200,8 @@ def _node_text(state: State, view: NodeView) -> str:
     if view.configuration:
         lines.append(f"configuration: {settings(view.configuration)}")
     lines += [f"command: {line}" for line in view.command]
+    if view.drafted:
+        lines.append(f"plan drafted by {state.clients['reflector']} ({view.drafted})")
     for event in view.ended:
         why = f", {event.reason}: {event.detail}" if event.reason else ""
         lines.append(
@@ -185,6 +209,7 @@ def _node_text(state: State, view: NodeView) -> str:
             f"sandbox {event.sandbox or 'unknown'})"
         )
         lines += [f"  seed {e.seed}: {e.fault or number(e.value)}" for e in event.evaluations]
+    lines += [f"{used.who}: {tokens(used)}" for used in view.used]
     for judged in view.judged:
         verdict = "promoted" if judged.promoted else "rejected"
         gain = f"{signed(judged.estimate)} ({interval(judged.low, judged.high)})"

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import time
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Any
 
 from outlay.agents.clients.contract import Ending, Request, Usage
 from outlay.agents.clients.registry import by_name
+from outlay.execution import fault
 from outlay.execution.folder import USAGE, agent_usage, write_metered
 from outlay.execution.job import AgentTold
-from outlay.tokens import Prices, cost
+from outlay.execution.metering.record import forms, new_secret, redacted
+from outlay.tokens import Prices, cost, is_spent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +46,10 @@ _FAULTS = {
     "budget": "the limit of the attempt was reached",
     "key": "the provider refuses the key",
     "provider": "the provider is overloaded or out of reach",
+    "cut": "the provider's answer broke off or never came",
 }
+
+_NO_KEY = "the provider asks for a key, and agent.key names no variable"
 
 
 class Session:
@@ -63,9 +67,12 @@ class Session:
         self._home = runner.exchange / "home"
         self._apart = runner.kind == "bwrap" and not runner.network
         self._proxy: Proxy | None = None
-        self._secret = secrets.token_hex(16)
+        self._secret = new_secret()
+        self._key = os.environ.get(task.key, "") if task.key else ""
+        self._forms = forms((self._secret, self._key))
         self._printed = 0
         self._hopeless_since: float | None = None
+        self._spent = False
         self._answer = ""
         self.usage = Usage()
 
@@ -75,9 +82,9 @@ class Session:
         with ExitStack() as stack, open(self._runner.folder / LOG, "ab", 0) as log:
             self._proxy = self._open_proxy(stack)
             invocation = self._invocation()
-            lines = Lines(self._reader.line, log)
+            lines = Lines(self._read, log, self._hide)
             watch = self._runner.watch
-            watch.give_up = self._hopeless
+            watch.give_up, watch.idle = self._hopeless, self._waited
             try:
                 ended = self._runner.run(
                     "agent",
@@ -90,9 +97,16 @@ class Session:
                 )
                 lines.end()
                 ending = self._judged(self._reader.ending(ended.code, ended.err.last_line()))
+                if self._spent and ended.stop:
+                    ending = ending._replace(reason="budget", detail=_FAULTS["budget"])
+                ending = ending._replace(
+                    answer=self._hide(ending.answer), detail=self._hide(ending.detail)
+                )
                 self._answer = ending.answer
+            except fault.Fault as found:
+                raise self._excused(found) from None
             finally:
-                watch.give_up = _never
+                watch.rest()
                 self._printed = lines.total
                 self.usage = self._counted()
         return ending
@@ -103,6 +117,7 @@ class Session:
         return AgentTold(
             client=self._task.client,
             version=self._task.version,
+            model=self._task.model,
             requests=usage.requests,
             reasoning=usage.reasoning,
             cache_write=usage.cache_write,
@@ -120,11 +135,13 @@ class Session:
         task = self._task
         if not task.url:
             return None
+        if task.key and not os.environ.get(task.key):
+            raise fault.machine("key", f"the variable {task.key} holds no key")
         from outlay.execution.metering.provider import Upstream
         from outlay.execution.metering.proxy import Proxy
 
         proxy = Proxy(
-            Upstream(task.url, os.environ.get(task.key, "") if task.key else ""),
+            Upstream(task.url, self._key),
             secret=self._secret,
             tokens=task.tokens,
             usd=task.usd,
@@ -176,10 +193,26 @@ class Session:
     def _environment(self, invocation: Invocation) -> dict[str, str]:
         return {**invocation.environment, "OUTLAY_USAGE": str(self._runner.exchange / USAGE)}
 
+    def _read(self, line: str) -> list[Happened]:
+        """Return what a line tells; without a proxy, limits are held by what the client tells."""
+        told = self._reader.line(line)
+        if self._proxy is None and any(happened.kind == "usage" for happened in told):
+            used = self._reader.ending(-1, "").usage
+            used = used._replace(usd=charged(used, self._task.prices)["usd"])
+            self._spent = is_spent(used, self._task.tokens, self._task.usd)
+        return told
+
+    def _hide(self, text: str) -> str:
+        """Return the text without the provider's key and the secret of this attempt."""
+        return redacted(text, self._forms)
+
     def _hopeless(self) -> bool:
         """Return whether nothing more can come of its requests and it had time to end itself."""
-        fault = self._proxy.fault if self._proxy is not None else ""
-        if not fault and not self._reader.hopeless:
+        proxy = self._proxy
+        hopeless = self._reader.hopeless or self._spent
+        if not hopeless and (proxy is None or not proxy.hopeless):
+            if proxy is None or not proxy.fault:
+                self._hopeless_since = None
             return False
         now = time.monotonic()
         if self._hopeless_since is None:
@@ -187,16 +220,38 @@ class Session:
         return now - self._hopeless_since >= _GRACE
 
     def _judged(self, ending: Ending) -> Ending:
-        """Return how it ended; our own proxy knows better than the client's words."""
-        if self._proxy is None or not self._proxy.fault:
+        """Return how it ended; our own proxy knows better than the client's words.
+
+        A client may get over an answer that broke off, by asking again or without it.
+        """
+        if self._proxy is None:
             return ending
-        fault = self._proxy.fault
-        return ending._replace(ok=False, reason=fault, detail=_FAULTS[fault])
+        found = self._proxy.fault
+        if not found:
+            return ending._replace(reason="agent") if ending.reason in _FAULTS else ending
+        if found == "cut" and ending.ok:
+            return ending
+        return ending._replace(ok=False, reason=found, detail=self._said(found))
+
+    def _excused(self, found: fault.Fault) -> fault.Fault:
+        """Return why it was ended; the clock blames no work that its provider was failing."""
+        failing = self._proxy.fault if self._proxy is not None else ""
+        if found.reason == "timeout" and failing in ("key", "provider", "cut"):
+            return fault.machine(failing, self._said(failing))
+        return found
+
+    def _said(self, found: str) -> str:
+        key = self._task.key
+        if found == "key":
+            return f"the provider refuses the key in {key}" if key else _NO_KEY
+        return _FAULTS[found]
+
+    def _waited(self) -> float:
+        return self._proxy.waited if self._proxy is not None else 0.0
 
     def _counted(self) -> Usage:
         """Return what it used, from whoever knows best."""
         if self._proxy is not None:
-            self._runner.watch.waited += self._proxy.waited
             return self._proxy.usage
         told = agent_usage(self._runner.folder)
         if told:
@@ -209,7 +264,8 @@ class Session:
             )
         for found in (self._reader.ending(-1, "").usage, self._client.recover(str(self._home))):
             if found.input or found.output:
-                return found
+                # It may have asked for more than it tells, in its side requests or at its end.
+                return found._replace(complete=False)
         return Usage(
             input=len(self._task.text.encode()) // _BYTES_A_TOKEN,
             output=self._printed // _BYTES_A_TOKEN,
@@ -224,11 +280,15 @@ class Lines:
     Args:
         read: Returns what a line tells.
         log: Unbuffered; takes one JSON object for each thing told, up to 5 MB.
+        hide: Takes secrets out of what is logged.
     """
 
-    def __init__(self, read: Callable[[str], list[Happened]], log: IO[bytes]) -> None:
+    def __init__(
+        self, read: Callable[[str], list[Happened]], log: IO[bytes], hide: Callable[[str], str]
+    ) -> None:
         self._read = read
         self._log = log
+        self._hide = hide
         self._logged = 0
         self._rest = bytearray()
         self.total = 0
@@ -248,7 +308,7 @@ class Lines:
         if not line.strip():
             return
         for happened in self._read(line.decode("utf-8", "replace")):
-            entry = {"at": time.time(), "kind": happened.kind, "text": happened.text}
+            entry = {"at": time.time(), "kind": happened.kind, "text": self._hide(happened.text)}
             text = json.dumps(entry).encode() + b"\n"
             if self._logged + len(text) <= _MOST_LOG:
                 self._logged += len(text)
@@ -266,7 +326,3 @@ def charged(usage: Usage, prices: tuple[float, ...] | None) -> dict[str, Any]:
         "tokens_out": usage.output,
         "usd": usd,
     }
-
-
-def _never() -> bool:
-    return False

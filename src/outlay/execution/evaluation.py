@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from outlay.agents.clients.contract import Ending
     from outlay.execution.job import AgentTold, AgentWork, Job
 
+_NOT_ITS_OWN = ("key", "provider", "cut")
+"""Why a client failed through no fault of its own."""
+
 _OWN_FAULTS = ("crash", "metric")
 """Faults that concern one evaluation only."""
 
@@ -90,7 +93,7 @@ class _Work:
             if not task.schema:
                 progress.detail = space.settle()
                 progress.files = space.files
-        if not ending.ok and ending.reason in ("key", "provider"):
+        if not ending.ok and ending.reason in _NOT_ITS_OWN:
             raise fault.machine(ending.reason, ending.detail)
         if not ending.ok and not (task.partial and space.files != before):
             raise fault.failed(ending.reason or "agent", ending.detail)

@@ -84,6 +84,7 @@ class AgentTold(NamedTuple):
 
     client: str
     version: str = ""
+    model: str = ""
     requests: int = 0
     reasoning: int = 0
     cache_write: int = 0

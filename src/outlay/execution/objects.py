@@ -19,9 +19,14 @@ class Damaged(ValueError):  # noqa: N818 - reads as what was found
     """Raised when an object's content is not what its name says, or is absent."""
 
 
+def name_of(content: bytes) -> str:
+    """Return the name that the content has in every object store."""
+    return hashlib.sha256(content).hexdigest()
+
+
 def put(objects: Path, content: bytes) -> str:
     """Store the content and return its name."""
-    name = hashlib.sha256(content).hexdigest()
+    name = name_of(content)
     if not _place(objects, name).exists():
         _write(objects, name, iter([content]))
     return name
@@ -33,6 +38,11 @@ def put_file(objects: Path, path: Path) -> str:
     if not _place(objects, name).exists():
         _write(objects, name, _chunks(path))
     return name
+
+
+def holds(objects: Path, name: str) -> bool:
+    """Return whether there is an object of that name."""
+    return _place(objects, name).is_file()
 
 
 def file_hash(path: Path) -> str:

@@ -64,9 +64,13 @@ def take(
 
 def save(manifest: Manifest, objects: str | os.PathLike[str]) -> str:
     """Store a manifest and return its hash; equal files give an equal hash."""
+    return store.put(Path(objects), encoded(manifest))
+
+
+def encoded(manifest: Manifest) -> bytes:
+    """Return the manifest as it is stored."""
     files = {path: list(manifest[path]) for path in sorted(manifest)}
-    text = json.dumps({"format": 1, "files": files}, separators=(",", ":"))
-    return store.put(Path(objects), text.encode("ascii"))
+    return json.dumps({"format": 1, "files": files}, separators=(",", ":")).encode("ascii")
 
 
 def load(manifest: str, objects: str | os.PathLike[str]) -> Manifest:

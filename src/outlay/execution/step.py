@@ -33,7 +33,8 @@ class Watch:
         tell: Called about every second with the seconds used and the processes seen.
         asked: Whether a signal asked the job to end.
         give_up: Asked at every look whether the command at work is worth waiting for no longer.
-        waited: Seconds spent waiting for a lock, which count for nothing.
+        idle: Seconds that the command at work spent waiting for others, so far.
+        waited: Seconds spent waiting for a lock or for others, which count for nothing.
         peak: Largest resident bytes seen.
     """
 
@@ -49,15 +50,26 @@ class Watch:
         self.wake = wake
         self.tell = tell
         self.asked = False
-        self.give_up: Callable[[], bool] = lambda: False
         self.waited = 0.0
+        self.give_up: Callable[[], bool]
+        self.idle: Callable[[], float]
+        self._expect_nothing()
         self.peak = 0
         self._begun = time.monotonic()
         self._told = -_BEAT
 
     def used(self) -> float:
         """Return the seconds of work so far."""
-        return time.monotonic() - self._begun - self.waited
+        return time.monotonic() - self._begun - self.waited - self.idle()
+
+    def rest(self) -> None:
+        """Note that the command at work has ended."""
+        self.waited += self.idle()
+        self._expect_nothing()
+
+    def _expect_nothing(self) -> None:
+        self.give_up = lambda: False
+        self.idle = lambda: 0.0
 
     def stop(self) -> Stop:
         """Return why the work must stop now, empty if it may go on."""

@@ -53,8 +53,12 @@ class Workspace:
     def settle(self) -> str:
         """Read back what an agent left, add the hidden files, and return what was undone.
 
-        Changes outside the editable paths are undone; a changed protected file raises `Fault`.
+        Changes outside the editable paths are undone; a workspace that was removed, or is no
+        folder any more, counts as empty; a changed protected file raises `Fault`.
         """
+        if self.root.is_symlink() or not self.root.is_dir():
+            self.root.unlink(missing_ok=True)
+            self.root.mkdir()
         before, after = self._manifest(), snapshot.load(self._take(), self.job.objects)
         undone = []
         for path in sorted(before.keys() | after.keys()):

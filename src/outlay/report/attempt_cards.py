@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from outlay import events
 from outlay.agents.subject import subject
+from outlay.report.agent_cards import of_attempt
 from outlay.report.blocks import Code, Fold, Table, Text
 from outlay.report.words import cut, duration, number, settings, standing_word, whole
 
@@ -76,6 +77,7 @@ def _facts(view: View, event: AttemptSettled) -> list[Block]:
             f"{event.sandbox or 'unknown'}, try {view.history.tries.get(event.attempt, 1)}."
         )
     ]
+    blocks += of_attempt(view, event)
     if event.outcome != "scored":
         blocks.append(Text(text=f"{event.reason or event.outcome}: {event.detail}", tone="bad"))
     if node.proposal is not None and node.proposal.hypothesis:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from outlay.allocation.policies import STAR
-from outlay.report import attempt_cards, evidence_cards, tree_cards
+from outlay.report import agent_cards, attempt_cards, evidence_cards, tree_cards
 from outlay.report.blocks import Card, Code, Table, Text
 from outlay.report.glossary import WORDS
 from outlay.report.words import duration, finding, interval, limit, number
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 def cards(view: View) -> list[Card]:
     """Return all cards of a run in the order of reading; an ablation compares no champions."""
     left_out = OF_A_SEARCH if _is_ablation(view) else ()
+    if not view.state.agents:
+        left_out = (*left_out, OF_AGENTS)
     return [
         _card(title, analysis, view)
         for title, analysis in ANALYSES.items()
@@ -157,6 +159,8 @@ def _rule(view: View) -> str:
     return rule.confirmation + (rate if rule.confirmation == "sequential" else "")
 
 
+OF_AGENTS = "Agents and models"
+
 ANALYSES: dict[str, Analysis] = {
     "What was found": found,
     "Champion": champion,
@@ -166,6 +170,7 @@ ANALYSES: dict[str, Analysis] = {
     "Judgements": evidence_cards.judgements,
     "Dead ends": evidence_cards.dead_ends,
     "Budget": budget,
+    OF_AGENTS: agent_cards.agents,
     "Interrupted tries": attempt_cards.broken,
     "Attempts": attempt_cards.attempts,
     "To run it again": again,

@@ -10,7 +10,7 @@ from outlay import events
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from outlay.events import AttemptSettled, Entry, MeasurementSettled
+    from outlay.events import AttemptSettled, Entry, MeasurementSettled, ReflectionSettled
 
 Settled = events.AttemptSettled | events.MeasurementSettled
 
@@ -43,6 +43,7 @@ class History:
         broken: Tries that were interrupted or met a fault of the machine.
         tries: Tries of each attempt.
         reigns: Champions, the baseline first.
+        drafted: The reflection by a model that each node's plan is from.
         reflections: Reflections that yielded fewer children than asked: (node, reason).
     """
 
@@ -54,6 +55,7 @@ class History:
     broken: list[Try] = field(default_factory=list)
     tries: dict[int, int] = field(default_factory=dict)
     reigns: list[Reign] = field(default_factory=list)
+    drafted: dict[int, ReflectionSettled] = field(default_factory=dict)
     reflections: list[tuple[int, str]] = field(default_factory=list)
 
 
@@ -82,6 +84,8 @@ def _take(found: History, nodes: dict[int, int], entry: Entry) -> None:
         _settle(found, Try(f"a{event.attempt}", entry.elapsed, event))
     elif isinstance(event, events.MeasurementSettled):
         _settle(found, Try(event.work, entry.elapsed, event))
+    elif isinstance(event, events.ReflectionSettled):
+        found.drafted |= dict.fromkeys((child.node for child in event.children), event)
     elif isinstance(event, events.Judged) and event.promoted:
         found.reigns.append(Reign(len(found.done), nodes[event.attempt]))
     elif isinstance(event, events.Reflected) and event.reason:

@@ -18,6 +18,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 54, 10, 12, 38
 _ROW = 22
 _BAR_ROW = 40
 _LETTER = 7.3
+_NO_SPAN = 1e-290  # the power of ten of a narrower range is no number any more
 
 
 class Line(NamedTuple):
@@ -96,7 +97,7 @@ def bars(found: Sequence[Bar]) -> str:
     """Return the estimates with their intervals on a common axis that includes 0, with numbers."""
     low = min([0.0, *(bar.low for bar in found)])
     high = max([0.0, *(bar.high for bar in found)])
-    span = (high - low) or 1.0
+    span = high - low if high - low > _NO_SPAN else 1.0
 
     def place(value: float) -> str:
         return f"{2 + 96 * (value - low) / span:.2f}%"
@@ -217,10 +218,10 @@ def _frame(low: float, high: float, end: int, metric: str) -> list[str]:
 
 def ticks(low: float, high: float, count: int) -> list[float]:
     """Return round numbers inside the range, at most about `count` of them."""
-    raw = (high - low) / max(count, 1)
-    if raw < 1e-300:  # its power of ten is no number any more
+    if high - low <= _NO_SPAN:
         return [low]
+    raw = (high - low) / max(count, 1)
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(s * power for s in (1, 2, 5, 10) if s * power >= raw)
     first = math.ceil(low / step - 1e-9)
-    return [round(k * step, 12) for k in range(first, math.floor(high / step + 1e-9) + 1)]
+    return [float(f"{k * step:.12g}") for k in range(first, math.floor(high / step + 1e-9) + 1)]

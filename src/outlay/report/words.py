@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from outlay.events import RunEnded
     from outlay.state import State
     from outlay.summary import Estimate
+    from outlay.usage import Used
 
 
 def number(value: float | None) -> str:
@@ -86,6 +87,19 @@ def spans(text: str) -> list[tuple[str, bool]]:
 def settings(changes: Mapping[str, str]) -> str:
     """Return levers and options, such as `depth=8, scale=on`."""
     return ", ".join(f"{lever}={option}" for lever, option in changes.items())
+
+
+def tokens(used: Used) -> str:
+    """Return what an agent used in words, and how surely that is known."""
+    parts = [
+        f"{many(used.input, 'token')} in ({used.cached:,} cached)",
+        f"{used.output:,} out ({used.reasoning:,} reasoning)",
+        f"{used.usd:.4g} USD",
+    ]
+    return f"{', '.join(parts)}; {_KNOWN.get(used.known, f'counted by: {used.known}')}"
+
+
+_KNOWN = {"estimate": "an estimate", "proxy": "counted by the proxy"}
 
 
 def limit(name: str, value: float) -> str:

@@ -67,10 +67,11 @@ def test_a_program_is_found_and_its_version_compared(
 ) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     program(tmp_path / "codex", "echo codex-cli 0.99.0")
-    (old,) = examine_agent("codex")
+    old, key = examine_agent("codex")
     assert (old.ok, "0.163.0" in old.found) == (False, True)
+    assert (key.ok, "its own account" in key.found) == (True, True)
     program(tmp_path / "codex", "echo codex-cli 0.171.0")
-    (new,) = examine_agent("codex")
+    new, _ = examine_agent("codex")
     assert (new.ok, new.found) == (True, f"codex 0.171.0: {tmp_path / 'codex'}")
 
 
@@ -85,6 +86,23 @@ def test_the_real_program_is_preferred_to_the_script_of_npm(
     (modules / ".bin" / "codex").symlink_to(script)
     monkeypatch.setenv("PATH", str(modules / ".bin"))
     assert programs.find("codex") == str(native)
+    assert programs.needed(str(native)) == (str(modules),)
+    assert programs.needed("codex") == (str(modules),)
+
+
+def test_a_link_to_a_program_is_followed_unless_it_has_a_name_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = program(tmp_path / "packages/bin/codex", "exit 0")
+    shim = program(tmp_path / "packages/shim", "exit 0")
+    (tmp_path / "codex").symlink_to(real)
+    (tmp_path / "claude").symlink_to(shim)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert programs.find("codex") == str(real)
+    assert programs.needed(str(real)) == (str(real),)
+    assert programs.find("claude") == str(tmp_path / "claude")
+    assert programs.needed("claude") == (str(tmp_path / "claude"), str(shim))
+    assert programs.needed("nosuch") == ()
 
 
 def test_a_program_of_a_python_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,8 @@ def lab(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_prompt_too_long_for_a_command_line(lab: Lab) -> None:
     prompts: list[str] = []
     plan = f"{lab.home}/PLAN.md"
-    read = turns(Turn(shell=f"wc -c < {plan} > hello.txt"), Turn(text="read"))
+    count = f"if [ -f {plan} ]; then wc -c < {plan}; fi > hello.txt"
+    read = turns(Turn(shell=count), Turn(text="read"))
     with ModelServer(lambda asked: prompts.append(asked.prompt) or read(asked)) as server:
         ran = lab.run(server.url, prompt="é " * 100_000)
     assert ran.ending.ok

@@ -239,7 +239,7 @@ def test_a_command_tells_in_lines_or_in_text() -> None:
     [
         ([], 1, "agent"),
         ([{"type": "error", "text": "slow down", "status": 429}], 1, "provider"),
-        ([{"type": "end", "ok": False, "text": "status 401"}], 0, "key"),
+        ([{"type": "end", "ok": False, "text": "status 401"}], 0, "agent"),
         ([{"type": "denied", "text": "curl"}], 0, "denied"),
     ],
 )

@@ -145,7 +145,7 @@ class TestProvider:
         with ModelServer(turns(broken)) as server, metered(server, patience=5.0) as proxy:
             got = ask(proxy, protocol, stream=stream)
             assert (got.status, got.whole) == ((200, False) if stream else (502, True))
-            assert (proxy.fault, proxy.usage.complete) == ("provider", False)
+            assert (proxy.fault, proxy.usage.complete) == ("cut", False)
             assert (proxy.usage.requests, server.asked[KEY]) == (1, 1)
             assert proxy.usage.input > 0
             assert proxy.usage.output > 0 or not stream
@@ -153,10 +153,22 @@ class TestProvider:
             assert ask(proxy, protocol, stream=stream).whole
             assert (proxy.fault, proxy.usage.complete) == ("", False)
 
+    @pytest.mark.parametrize("stream", [True, False])
+    def test_six_broken_answers_in_a_row_leave_no_hope(self, stream: bool) -> None:
+        broken = Turn(text="a long answer that breaks off " * 4, fault="cut")
+        script = in_order(broken, OK, *[broken] * 6, OK)
+        hoped = []
+        with ModelServer(script) as server, metered(server) as proxy:
+            for number in range(9):
+                ask(proxy, stream=stream)
+                looks = 500 if number == 7 else 5  # the proxy ends a request after its answer
+                hoped.append(not any(proxy.hopeless or time.sleep(0.01) for _ in range(looks)))
+        assert hoped == [True] * 7 + [False, True]
+
     def test_silence_in_place_of_an_answer(self) -> None:
         with ModelServer(turns(Turn(fault="hang"))) as server, metered(server) as proxy:
             assert ask(proxy).status == 504
-            assert (proxy.fault, proxy.usage.complete) == ("provider", False)
+            assert (proxy.fault, proxy.usage.complete) == ("cut", False)
             assert proxy.usage.output == 0
 
     def test_a_connection_closed_while_nobody_used_it(self) -> None:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import time
 import urllib.error
-import urllib.request
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from outlay.agents.clients import programs
-from outlay.agents.clients.lines import part, record, shown, why, word
+from outlay.agents.clients.lines import record, why
+from outlay.agents.clients.provider import ask, base, said, without
 from outlay.agents.clients.registry import by_name
 from outlay.doctor import Check
-
-if TYPE_CHECKING:
-    from http.client import HTTPMessage
-    from typing import IO
 
 _SECONDS = 60
 _HI = [{"role": "user", "content": "Say ok."}]
@@ -64,6 +59,11 @@ def examine_agent(
     checks = [examine_program(name, command)]
     if key:
         checks.append(examine_key(key))
+    elif not url and name in _PROTOCOLS:
+        found = (
+            "none is named: it uses its own account, and what it tells of its tokens is charged"
+        )
+        checks.append(Check(name="key", ok=True, found=found))
     if (key or url) and name in _PROTOCOLS:
         checks.append(examine_call(name, model, url, os.environ.get(key, "") if key else ""))
     return checks
@@ -104,57 +104,22 @@ def examine_key(key: str) -> Check:
 def examine_call(name: str, model: str, url: str, secret: str) -> Check:
     """Return whether the model answers one short request in the client's protocol."""
     protocol = _PROTOCOLS[name]
-    base = (url or protocol.url).rstrip("/").removesuffix("/v1")
-    if not model or not base:
+    place = base(url or protocol.url)
+    if not model or not place:
         missing = "model" if not model else "address"
         ok = name != "opencode"  # which needs both
         return Check(name="call", ok=ok, found=f"not tried: no {missing} is named")
     begun = time.monotonic()
     try:
-        answer = _post(base + protocol.path, {"model": model, **protocol.fields}, secret)
+        fields = {"model": model, **protocol.fields}
+        answer = ask(place + protocol.path, secret, fields, _SECONDS)
     except urllib.error.HTTPError as error:
-        said = _message(error.read(10_000).decode("utf-8", "replace"))
-        found = f"{_SAID[why('', error.code)]} ({error.code}): {said}"
+        found = f"{_SAID[why('', error.code)]} ({error.code}): {said(error)}"
     except (OSError, ValueError) as error:
-        found = f"{base}: {error}"
+        found = f"{place}: {error}"
     else:
         if record(answer) is not None:
-            found = f"{model} at {base} answered in {time.monotonic() - begun:.1f} s"
+            found = f"{model} at {place} answered in {time.monotonic() - begun:.1f} s"
             return Check(name="call", ok=True, found=found)
-        found = f"{base}: answered with something else than JSON: {answer[:60]!r}"
-    return Check(name="call", ok=False, found=shown(_without(found, secret)))
-
-
-class _Stay(urllib.request.HTTPRedirectHandler):
-    """A key goes to the address that was named and to no other."""
-
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: HTTPMessage,
-        newurl: str,
-    ) -> None:
-        """Follow no redirection."""
-
-
-def _post(url: str, fields: dict[str, Any], secret: str) -> str:
-    headers = {"content-type": "application/json", "anthropic-version": "2023-06-01"}
-    if secret:
-        headers |= {"authorization": f"Bearer {secret}", "x-api-key": secret}
-    if not url.startswith(("http://", "https://")):
-        raise ValueError("found no http:// or https:// address")
-    request = urllib.request.Request(url, json.dumps(fields).encode(), headers)  # noqa: S310
-    with urllib.request.build_opener(_Stay).open(request, timeout=_SECONDS) as answer:
-        text: bytes = answer.read(1_000_000)
-    return text.decode("utf-8", "replace")
-
-
-def _message(body: str) -> str:
-    return word(part(record(body) or {}, "error"), "message") or body
-
-
-def _without(text: str, secret: str) -> str:
-    return text.replace(secret, "***") if secret else text
+        found = f"{place}: answered with something else than JSON: {answer[:60]!r}"
+    return Check(name="call", ok=False, found=without(found, secret))

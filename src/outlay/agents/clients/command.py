@@ -23,9 +23,9 @@ from outlay.agents.clients.lines import count, money, record, shown, why, word
 from outlay.agents.clients.prompts import PLAN, whole
 
 if TYPE_CHECKING:
-    from outlay.agents.clients.contract import Request
+    from outlay.agents.clients.contract import Reason, Request
 
-_KEPT = 1000  # lines of plain text that may be the answer
+_MOST_TEXT = 1 << 20  # characters of plain text that may be the answer, the last ones
 
 
 def filled(request: Request) -> tuple[str, ...]:
@@ -83,7 +83,8 @@ class CommandReader:
         self.hopeless = False
         self._session = ""
         self._said = ""
-        self._text: deque[str] = deque(maxlen=_KEPT)
+        self._text: deque[str] = deque()
+        self._length = 0
         self._usage = Usage()
         self._failure: tuple[str, int] = ("", 0)
         self._end: dict[str, Any] = {}
@@ -116,8 +117,14 @@ class CommandReader:
             case "end":
                 self._end = event
                 return []
-        self._text.append(text.rstrip("\n"))
+        self._keep(text.rstrip("\n"))
         return [Happened("message", shown(text))] if text.strip() else []
+
+    def _keep(self, text: str) -> None:
+        self._text.append(text[-_MOST_TEXT:])
+        self._length += len(self._text[-1]) + 1
+        while self._length > _MOST_TEXT + 1:
+            self._length -= len(self._text.popleft()) + 1
 
     def _used(self, event: dict[str, Any]) -> Happened:
         more = Usage(
@@ -140,12 +147,14 @@ class CommandReader:
         denied = self._last_denied
         ok = done and not denied
         said, status = self._failure
+        # What a plain program prints is no word about its provider; the status of an event is.
+        reason: Reason = why("", status) if status else "agent"
         said = word(self._end, "text") or said or errors or f"the command ended with {code}"
         if denied:
             said = "the last tool that it tried was denied"
         return Ending(
             ok=ok,
-            reason="" if ok else "denied" if done else why(said, status),
+            reason="" if ok else "denied" if done else reason,
             detail="" if ok else shown(said),
             answer=self._said or "\n".join(self._text).strip(),
             session=self._session,

@@ -15,9 +15,9 @@ command wrote, or nobody so that they are estimated from text."""
 
 Kind = Literal["session", "message", "tool", "usage", "error"]
 
-Reason = Literal["", "agent", "denied", "key", "provider", "budget"]
+Reason = Literal["", "agent", "denied", "key", "provider", "cut", "budget"]
 """Why a client failed: by itself, a tool was denied to it, its key was refused, its provider was
-out of reach or overloaded, the limit of the attempt was reached."""
+out of reach or overloaded, an answer broke off, the limit of the attempt was reached."""
 
 _NONE: dict[str, Any] = {}  # shared by all records, which are never changed in place
 

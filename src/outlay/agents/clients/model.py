@@ -5,11 +5,12 @@ It works no tools and changes no files, so it can draft plans but not carry them
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from outlay.agents.ask import KEY
+from outlay.agents.ask import KEY, MISSING
 from outlay.agents.clients.contract import Ending, Happened, Invocation, Usage
 from outlay.agents.clients.lines import count, record, shown, word
 
@@ -51,6 +52,8 @@ class Model:
                 "model: found no name, allowed: NAME of any server that speaks OpenAI's protocol, "
                 "or anthropic:NAME"
             )
+        if not request.command and importlib.util.find_spec("pydantic_ai") is None:
+            raise ValueError(f"model: {MISSING}")
         if request.session:
             raise ValueError("model: found a session, allowed: none, as every question is new")
         asked = {

@@ -61,7 +61,10 @@ def find(name: str) -> str:
     """
     known = KNOWN[name]
     if found := shutil.which(name):
-        return _native(os.path.realpath(found), known) or found
+        real = os.path.realpath(found)
+        # A link to a program of another name may be how that program tells what to be.
+        plain = real if Path(real).stem == name else found
+        return _native(real, known) or plain
     package, inside = known.wheel
     spec = importlib.util.find_spec(package) if package else None
     if spec is not None and spec.origin is not None:
@@ -69,6 +72,20 @@ def find(name: str) -> str:
         if os.access(program, os.X_OK):
             return str(program)
     raise ValueError(f"{name}: found no such program on PATH, allowed: {known.install}")
+
+
+def needed(program: str) -> tuple[str, ...]:
+    """Return what must be seen for a program to run: all of `node_modules`, else itself."""
+    found = shutil.which(program)
+    if found is None:
+        return ()
+    places = (os.path.abspath(found), os.path.realpath(found))
+    return tuple(dict.fromkeys(_around(place) for place in places))
+
+
+def _around(place: str) -> str:
+    folders = [str(folder) for folder in Path(place).parents if folder.name == "node_modules"]
+    return folders[-1] if folders else place
 
 
 def _native(path: str, known: Known) -> str:

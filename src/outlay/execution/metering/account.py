@@ -8,14 +8,20 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 from outlay.agents.clients.contract import Usage
-from outlay.tokens import cost, weighed
+from outlay.tokens import cost, is_spent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from outlay.tokens import Prices
 
-Fault = Literal["", "key", "provider", "budget"]
+Fault = Literal["", "key", "provider", "cut", "budget"]
+"""The key was refused, the provider failed until patience ended, its answer broke off or never
+came, the limit was reached."""
+
+
+_MOST_BROKEN = 6
+"""Answers in a row that broke off after which a client that asks again does so for ever."""
 
 
 class Account:
@@ -45,6 +51,7 @@ class Account:
         self._usage = Usage(source="proxy", usd=None if prices is None else 0.0)
         self._fault: Fault = ""
         self._refused = False
+        self._broken = 0
         self._busy = 0
         self._backing_off = 0
         self._waited = 0.0
@@ -63,6 +70,16 @@ class Account:
             return "budget" if self._refused else self._fault
 
     @property
+    def hopeless(self) -> bool:
+        """Whether nothing is in flight, and the next request would fail as the latest did.
+
+        An answer that broke off says so only with five others in a row before it.
+        """
+        with self._lock:
+            passing = self.fault == "cut" and self._broken < _MOST_BROKEN
+            return self._busy == 0 and self.fault != "" and not passing
+
+    @property
     def waited(self) -> float:
         """Seconds in which every request in flight was backing off."""
         with self._lock:
@@ -79,17 +96,16 @@ class Account:
     def is_spent(self) -> bool:
         """Return whether a limit is reached, and note that a request was refused for it."""
         with self._lock:
-            used = self._usage
-            counted = weighed(used.input - used.cached, used.cached, used.output)
-            spent = self._tokens is not None and counted >= self._tokens
-            spent |= self._usd is not None and (used.usd or 0.0) >= self._usd
+            spent = is_spent(self._usage, self._tokens, self._usd)
             self._refused |= spent
             return spent
 
-    def ended(self, fault: Fault) -> None:
-        """Note how a request ended."""
+    def ended(self, fault: Fault, *, begun: bool = False) -> None:
+        """Note how a request ended, or that its answer has begun."""
         with self._lock:
             self._fault = fault
+            if not begun:
+                self._broken = self._broken + 1 if fault == "cut" else 0
 
     @contextmanager
     def working(self) -> Iterator[None]:

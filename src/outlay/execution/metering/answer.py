@@ -64,7 +64,7 @@ def ask(provider: Provider, request: Request, client: Wire, idle: float) -> Answ
     except Unreachable as fault:
         return _failed(502, str(fault))._replace(temporary=True)
     except Silent:
-        return _failed(504, f"no answer within {idle:.0f} seconds")._replace(lost=True)
+        return _lost(504, f"no answer within {idle:.0f} seconds")
     good = reply.status < 300
     if good and reply.get("content-type").lower().startswith("text/event-stream"):
         return Answer(reply.status, _passed(reply), stream=reply, tried=reply.status)
@@ -73,8 +73,7 @@ def ask(provider: Provider, request: Request, client: Wire, idle: float) -> Answ
     except (Cut, Silent, Malformed):
         reply.wire.close()
         if good:
-            cut = _failed(502, "the provider's answer broke off")
-            return cut._replace(tried=reply.status, lost=True)
+            return _lost(502, "the provider's answer broke off")._replace(tried=reply.status)
         body = error("api_error", "the provider's answer broke off")
     except BaseException:
         reply.wire.close()
@@ -132,6 +131,10 @@ def ours(status: int, kind: str, text: str) -> Answer:
 
 def _failed(status: int, text: str) -> Answer:
     return ours(status, "api_error", text)._replace(fault="provider")
+
+
+def _lost(status: int, text: str) -> Answer:
+    return ours(status, "api_error", text)._replace(fault="cut", lost=True)
 
 
 def _bounded(pieces: Iterator[bytes]) -> Iterator[bytes]:

@@ -119,6 +119,14 @@ class Proxy:
         return self._account.fault
 
     @property
+    def hopeless(self) -> bool:
+        """Whether nothing is in flight, and the next request would fail as the latest did.
+
+        An answer that broke off says so only with five others in a row before it.
+        """
+        return self._account.hopeless
+
+    @property
     def waited(self) -> float:
         """Seconds in which every request in flight was waiting to be sent again."""
         return self._account.waited

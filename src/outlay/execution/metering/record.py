@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import secrets
 import threading
 import time
 import urllib.parse
@@ -24,6 +26,9 @@ MOST_KEPT = 4 << 20
 """Bytes of a body that are kept."""
 
 REDACTED = "[redacted]"
+
+OWN_SECRET = re.compile("outlay-[0-9a-f]{32}")
+"""What the secret of an attempt looks like, so that it is known wherever it turns up."""
 
 Ending = Literal["whole", "cut", "gone", "refused"]
 """The answer came to its end; broke off or never came; the client hung up; it was ours."""
@@ -179,11 +184,16 @@ def exchanges(path: Path) -> Iterator[Exchange]:
         yield Exchange(**{**fields, "tries": tuple(fields["tries"])})
 
 
-def forms(secrets: tuple[str, ...]) -> tuple[str, ...]:
+def new_secret() -> str:
+    """Return the secret by which the agent of one attempt is let in."""
+    return f"outlay-{secrets.token_hex(16)}"
+
+
+def forms(hidden: tuple[str, ...]) -> tuple[str, ...]:
     """Return each secret as it may stand in text, in JSON and in an address, the longest first."""
     found = {
         form
-        for secret in filter(None, secrets)
+        for secret in filter(None, hidden)
         for form in (secret, json.dumps(secret)[1:-1], urllib.parse.quote(secret, safe=""))
     }
     return tuple(sorted(found, key=len, reverse=True))

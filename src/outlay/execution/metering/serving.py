@@ -121,7 +121,7 @@ class _Serving:
             self._counter = Counter(asked.route.protocol, len(asked.body))
         with self._service.account.working():
             answer = self._insist(asked)
-            self._service.account.ended(answer.fault)
+            self._service.account.ended(answer.fault, begun=answer.stream is not None)
             if answer.stream is not None:
                 return self._stream(answer, answer.stream, asked)
             self._count_whole(answer)
@@ -211,7 +211,9 @@ class _Serving:
         counter = self._counter
         broken = counter is not None and (counter.failed or not (counter.over or counter.done))
         if broken or self._draft.ending == "cut":
-            self._service.account.ended("provider")
+            self._service.account.ended("cut")
+        elif self._draft.ending == "whole":
+            self._service.account.ended("")
         if self._draft.ending == "whole":
             self._service.provider.give_back(reply)
         else:

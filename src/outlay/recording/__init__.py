@@ -1,0 +1,1 @@
+"""Runs kept as one file and carried out again without any model."""

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from outlay.agents.access import suited
+from outlay.agents.refusals import refuse_agent
+from outlay.errors import InputError
+from outlay.execution import sandbox
+from outlay.task import Agent, Budget, Evaluator, Metric, Search, Task, Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+LOCAL = "http://127.0.0.1:9"
+
+
+def task(**changes: Any) -> Task:
+    made = Task(
+        name="t",
+        question="?",
+        workspace=Workspace(path="/nowhere"),
+        evaluator=Evaluator(command=("true",)),
+        metric=Metric(name="score", direction="maximize"),
+        budget=Budget(attempts=1),
+    )
+    return replace(made, **changes)
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Put programs of these names on a `PATH` that has nothing else, and take all keys away."""
+
+    def put(*names: str) -> None:
+        for name in names:
+            (tmp_path / name).write_text("#!/bin/sh\n")
+            (tmp_path / name).chmod(0o755)
+
+    sandbox.best()  # asked once, while the real programs are there
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    return put
+
+
+@pytest.mark.parametrize(
+    ("agent", "changes", "words"),
+    [
+        ("opencode", {}, "found no such program on PATH"),
+        ("codex", {"agent": Agent(key="NO_SUCH")}, "found no variable NO_SUCH"),
+        ("codex", {"budget": Budget(usd=1.0)}, "agent.model: found nothing, and usd is limited"),
+        (
+            "claude",
+            {"agent": Agent(model="unknown", url=LOCAL), "budget": Budget(usd=1.0)},
+            'prices."unknown": found nothing, and usd is limited',
+        ),
+        ("model", {"agent": Agent(model="m", url=LOCAL)}, "edits no files"),
+        ("opencode:present", {"agent": Agent(url=LOCAL)}, "model: found none"),
+        ("command", {}, "found no command line"),
+        ("command:absent --fast", {}, "found no program 'absent'"),
+        ("command:'", {}, "No closing quotation"),
+        ("nobody", {}, "found 'nobody'"),
+        ("command:present", {"reflector": Agent(client="model", model="m")}, "OPENAI_API_KEY"),
+        ("command:present", {"reflector": Agent(client="model", url=LOCAL)}, "found no name"),
+    ],
+)
+def test_what_cannot_work_is_one_line_before_anything_is_spent(
+    program: Callable[..., None], agent: str, changes: dict[str, Any], words: str
+) -> None:
+    program("present", "codex", "claude")
+    with pytest.raises(InputError) as raised:
+        refuse_agent(suited(task(**changes), agent), agent)
+    assert words in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.skipif(sandbox.best() != "bwrap", reason="opencode needs bubblewrap")
+def test_what_can_work_is_let_through(program: Callable[..., None]) -> None:
+    program("present", "codex", "claude", "opencode")
+    local = Agent(model="m", url=LOCAL)
+    for agent in ("codex", "claude", "opencode", "command:present {prompt}", "command:./inside"):
+        refuse_agent(suited(task(agent=local), agent), agent)
+    refuse_agent(task(agent=Agent(model="gpt-6.2-sol"), budget=Budget(usd=1.0)), "codex")
+
+
+@pytest.mark.parametrize("client", ["opencode", "acp", "claude"])
+def test_without_a_sandbox_clients_that_need_one_are_refused(
+    program: Callable[..., None], monkeypatch: pytest.MonkeyPatch, client: str
+) -> None:
+    program("present", "claude", "opencode")
+    monkeypatch.setattr(sandbox, "best", lambda: "subreaper")
+    agent = f"{client}:present"
+    with pytest.raises(InputError, match="bubblewrap"):
+        refuse_agent(suited(task(agent=Agent(model="m", url=LOCAL)), agent), agent)
+
+
+def test_a_policy_is_replaced_only_where_nobody_drafts() -> None:
+    assert suited(task(), "command:x").search.policy == "linear"
+    assert suited(task(), "codex").search.policy == "adaptive"
+    assert suited(task(), "levers").search.policy == "adaptive"
+    drafted = task(reflector=Agent(client="model", model="m"))
+    assert suited(drafted, "command:x").search.policy == "adaptive"
+    assert suited(task(search=Search(policy="single")), "command:x").search.policy == "single"
+
+
+def test_a_model_of_anthropic_goes_to_anthropic(monkeypatch: pytest.MonkeyPatch) -> None:
+    from outlay.agents.access import Access, metered
+
+    names = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+    assert metered(Access("model", model="anthropic:m"), names).key == "ANTHROPIC_API_KEY"
+    assert metered(Access("model", model="m"), names).url == "https://api.openai.com"

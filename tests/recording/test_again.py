@@ -1,0 +1,82 @@
+"""Runs searched again from their records: what is made again, and what is found to differ."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from outlay.digest import digest
+from outlay.events import MeasurementSettled
+from outlay.recording.again import replay
+from outlay.recording.keep import keep
+from tests.recording.samples import rewritten, sealed, searched
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from outlay.events import Entry
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Entry], Path]:
+    """A log, and the file of its record; the task's folder and the store are gone."""
+    folder = tmp_path_factory.mktemp("again")
+    entries, place = searched(folder)
+    keep("switches", entries, place, folder / "run.record")
+    (folder / "task").rename(folder / "gone")
+    (folder / ".outlay").rename(folder / "gone too")
+    return entries, folder / "run.record"
+
+
+def test_a_replay_ends_with_the_digest_of_the_run(run: tuple[list[Entry], Path]) -> None:
+    entries, record = run
+    found = replay(record)
+    assert (found.digest, found.difference) == (digest(entries), "")
+    assert (found.events, found.evaluations) == (len(entries), 0)
+
+
+def test_evaluations_come_out_the_same_elsewhere(run: tuple[list[Entry], Path]) -> None:
+    entries, record = run
+    found = replay(record, evaluate=True)
+    assert (found.digest, found.difference) == (digest(entries), "")
+    assert found.evaluations == sum(len(getattr(e.event, "evaluations", ())) for e in entries) > 10
+
+
+def test_a_replay_leaves_nothing_behind(
+    run: tuple[list[Entry], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    replay(run[1], evaluate=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def _changed(old: bytes, new: bytes, record: Path) -> Path:
+    def change(lines: list[bytes]) -> list[bytes]:
+        assert any(old in line for line in lines)
+        return sealed([line.replace(old, new) for line in lines])
+
+    return rewritten(record, change)
+
+
+def test_a_decision_that_does_not_follow_is_found(run: tuple[list[Entry], Path]) -> None:
+    found = replay(_changed(b'"promoted":true', b'"promoted":false', run[1]))
+    assert "Judged 1, promoted: recorded False, now True" in found.difference
+    assert found.digest != found.recorded
+
+
+def test_a_decision_that_comes_from_nowhere_is_found(run: tuple[list[Entry], Path]) -> None:
+    old = b'"status":"exhausted"'
+    found = replay(_changed(old, b'"status":"budget"', run[1]))
+    assert "status: recorded budget, now exhausted" in found.difference
+
+
+def test_a_score_that_the_program_does_not_have_is_found(run: tuple[list[Entry], Path]) -> None:
+    entries, record = run
+    last = [e.event for e in entries if isinstance(e.event, MeasurementSettled)][-1]
+    value = json.dumps(last.evaluations[0].value).encode()
+    changed = _changed(value, b"0.75", record)
+    assert replay(changed).difference == ""
+    found = replay(changed, evaluate=True)
+    assert f"MeasurementSettled {last.work}, evaluations" in found.difference
