@@ -6,12 +6,14 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from outlay.ablations.running import SurfaceReflector, is_ablation
 from outlay.agents import access
 from outlay.agents.reflector import BUILT_IN
+from outlay.bench.designs.gated_search import world
 from outlay.budget import Charge
+from outlay.designs.statefile import state_to_json
 from outlay.driver import Driver
 from outlay.events import Child, Reflected
 from outlay.execution.job import AgentTold, AgentWork, Evaluated, Result
@@ -45,17 +47,20 @@ def task(
     confirmation: str = "sequential",
     limits: Budget | None = None,
     model: bool = False,
+    hypotheses: bool = False,
 ) -> Task:
     """A task with so many levers of two or three options.
 
     Without levers plans come from `ThreeChildren`, or from `model_answer` if a model drafts them.
+    Hypotheses are those of a simulated world; outcomes are drawn at random, at times off the grid.
     """
+    known = state_to_json(world(0).state) if hypotheses else {}
     return Task(
         name=RUN,
         question="Which help?",
         workspace=Workspace(path="/"),
         evaluator=Evaluator(command=("score", "{seed}")),
-        metric=Metric(name="score", direction="maximize"),
+        metric=Metric(name="score", direction="maximize", secondary=tuple(known.get("arms", ()))),
         budget=limits or Budget(attempts=12),
         levers=tuple(
             Lever(
@@ -70,6 +75,7 @@ def task(
         coordination=Coordination(confirmation=confirmation),
         search=Search(policy=policy),
         reflector=Agent(client="model") if model else Agent(),
+        hypotheses=known,
     )
 
 
@@ -199,7 +205,8 @@ class Engine:
         if draw.random() < broken:
             return Evaluated(subject=place, seed=seed, value=None, seconds=0.2, fault="none")
         value = 1.0 + truth + draw.gauss(0.0, 0.05)
-        return Evaluated(subject=place, seed=seed, value=value, seconds=0.4)
+        arms = {name: draw.choice([0.0, 0.25, 0.5, 0.75, 1.0, 1.1]) for name in job.secondary}
+        return Evaluated(subject=place, seed=seed, value=value, seconds=0.4, metrics=arms)
 
 
 def model_answer(schema: str, random: Random) -> str:
@@ -210,11 +217,22 @@ def model_answer(schema: str, random: Random) -> str:
     if "children" not in shape["properties"]:
         approach = [f"Try idea {random.randrange(10**6)}.", "Keep it simple."]
         return json.dumps({"title": "A", "hypothesis": "It helps.", "approach": approach})
-    edit = shape["$defs"]["child"]["properties"]["edits"]["items"]
-    lines = edit["properties"]["search"].get("enum", ["It helps."])
+    fields = shape["$defs"]["child"]["properties"]
+    lines = fields["edits"]["items"]["properties"]["search"].get("enum", ["It helps."])
     asked = shape["properties"]["children"]["maxItems"]
     came = asked if random.random() < 0.8 else 1
-    return json.dumps({"children": [_model_child(lines, random) for _ in range(came)]})
+    children = [_model_child(lines, random) for _ in range(came)]
+    if "design" in fields:
+        form = fields["design"]["anyOf"][0]["properties"]
+        children = [child | {"design": _model_design(form, random)} for child in children]
+    return json.dumps({"children": children})
+
+
+def _model_design(form: dict[str, Any], random: Random) -> dict[str, object] | None:
+    """A design of one to three arms, or none: good, telling nothing, or too dear."""
+    arms = random.sample(form["arms"]["items"]["enum"], random.randint(1, 3))
+    seeds = random.randint(form["seeds"]["minimum"], form["seeds"]["maximum"])
+    return {"arms": arms, "seeds": seeds} if random.random() < 0.8 else None
 
 
 def _model_child(lines: list[str], random: Random) -> dict[str, object]:

@@ -9,6 +9,9 @@ from msgspec.structs import replace
 
 from outlay import events
 from outlay.budget import NOTHING
+from outlay.designs.catalogue import paid
+from outlay.designs.gate import gate
+from outlay.designs.states import design_of
 from outlay.digest import digest, essence
 from outlay.replay import verify
 from outlay.state import State
@@ -39,6 +42,7 @@ tasks = st.builds(
     confirmation=st.sampled_from(["sequential", "band", "none"]),
     limits=limits,
     model=st.booleans(),
+    hypotheses=st.booleans(),
 )
 
 
@@ -54,7 +58,30 @@ def test_whatever_happens_the_log_adds_up(task, workers, seed, accidents) -> Non
     assert_nothing_lost(entries)
     assert_charged_once(entries, state)
     assert_limits_held(entries, task, workers)
+    assert_designs_held(entries, state)
     assert verify(entries, reflector_of(task)) == []
+
+
+def assert_designs_held(entries, state) -> None:
+    """Each design passed the gate of its moment, or did not and was sent back; replay agrees."""
+    if state.beliefs is None:
+        return
+    again = State()
+    for entry in entries:
+        if isinstance(entry.event, events.ReflectionSettled):
+            now = again.beliefs.now
+            for child in entry.event.children:
+                if child.design is not None:
+                    design = design_of(now, child.design.arms, child.design.seeds)
+                    assert gate(now, design).passed
+                    now = paid(now, design)
+        again.apply(entry.event, entry.elapsed)
+    assert vars(again.beliefs) == vars(state.beliefs)
+    first, left = (at.limits[0].budget for at in (again.beliefs.first, again.beliefs.now))
+    taken = sum(one.cost for one in again.beliefs.experiments.values())
+    assert taken == pytest.approx(first - left)
+    assert sum(again.beliefs.now.prior) == pytest.approx(1)
+    assert all(one.design and one.saved > 0 for one in again.beliefs.sent_back)
 
 
 def assert_nothing_lost(entries) -> None:

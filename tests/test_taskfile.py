@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,9 @@ from hypothesis import strategies as st
 
 from outlay import taskfile
 from outlay._tasktables import LEVER, OPTION, TABLES
+from outlay.designs.statefile import parse_state, read_state
 from outlay.errors import InputError
-from outlay.task import Budget, Option, check, from_json, to_json
+from outlay.task import Budget, Option, check, from_json, task_hash, to_json
 
 DOCS = Path(__file__).parents[1] / "docs" / "task-file.md"
 
@@ -631,3 +634,61 @@ def test_any_value_of_any_key_is_accepted_or_an_input_error(key: str, value: obj
         assert "found " in str(error)  # noqa: PT017
     else:
         assert from_json(to_json(task)) == task
+
+
+STATE = Path(__file__).parents[1] / "examples" / "design" / "state.toml"
+ARMS = json.dumps(read_state(STATE).arms)
+
+
+def with_hypotheses(
+    folder: Path, name: str = "state.toml", secondary: str = ARMS, edit: tuple[str, str] = ("", "")
+) -> Path:
+    """Write a task whose hypotheses are those of the example, with one text replaced."""
+    named = f'[task]\nhypotheses = "{name}"'
+    read = f"[evaluate]\nsecondary = {secondary}"
+    (folder / "score.py").write_text("")
+    (folder / "outlay.toml").write_text(
+        SMALLEST.replace("[task]", named).replace("[evaluate]", read)
+    )
+    assert edit[0] in STATE.read_text()
+    (folder / "state.toml").write_text(STATE.read_text().replace(*edit))
+    return folder
+
+
+def test_hypotheses_are_part_of_the_task(tmp_path: Path) -> None:
+    task = taskfile.load(with_hypotheses(tmp_path))
+    (tmp_path / "state.toml").unlink()
+    kept = from_json(to_json(task))
+    assert kept == task
+    assert parse_state(kept.hypotheses) == read_state(STATE)
+    assert task_hash(task) != task_hash(replace(task, hypotheses={}))
+
+
+def test_hypotheses_are_hidden_from_whoever_carries_plans_out(tmp_path: Path) -> None:
+    assert taskfile.load(with_hypotheses(tmp_path)).workspace.hidden == ("state.toml",)
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "score.py").write_text("")
+    text = (tmp_path / "outlay.toml").read_text().replace("[task]", '[task]\nworkspace="program"')
+    (tmp_path / "outlay.toml").write_text(text)
+    assert taskfile.load(tmp_path).workspace.hidden == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"name": "none.toml"}, "none.toml: No such file"),
+        ({"name": "score.py"}, "score.py: "),
+        ({"edit": ("prior = 0.30", "prior = 0.40")}, "state.toml: prior: sums to 1.1"),
+        ({"edit": ("prior = 0.30", "")}, "prior: found for 5 of 6 hypotheses"),
+        ({"edit": ("{ ema = 1 }", "{ emma = 1 }")}, "state.toml: signature of averaging"),
+        ({"edit": ("seeds = [2, 8]", "seeds = [8, 2]")}, "state.toml: seeds: found"),
+        ({"edit": ("budget = 48", "budgets = 48")}, "state.toml: "),
+        (
+            {"secondary": '["warmup"]'},
+            "secondary: found ['warmup'], allowed: every arm of task.hypotheses too, of which aug",
+        ),
+    ],
+)
+def test_hypotheses_that_are_wrong(tmp_path: Path, options: dict[str, str], message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        taskfile.load(with_hypotheses(tmp_path, **options))

@@ -94,7 +94,7 @@ def check_all(task: Task, where: str, *, called: bool) -> None:
     if not called and task.evaluator.function is None and not task.evaluator.command:
         fault.missing("evaluate.command", 'a command such as "python3 score.py --seed {seed}"')
     parts = (_about, _evaluator, _metric, _budget, _seeds, _paths, _settings, _agents, _levers)
-    for part in parts:
+    for part in (*parts, _hypotheses):
         part(task, fault)
 
 
@@ -254,6 +254,18 @@ def _agents(task: Task, fault: Fault) -> None:
         for part in ("input", "output", "cached", "cache_write"):
             found, key = getattr(price, part), f"prices.{shown(model)}.{part}"
             fault.unless_number(key, found, "dollars for a million tokens, at least 0", 0)
+
+
+def _hypotheses(task: Task, fault: Fault) -> None:
+    if not task.hypotheses:
+        return
+    from outlay.designs.statefile import parse_state  # loads numpy, which takes a while
+
+    state = parse_state(task.hypotheses, f"{fault.where}: task.hypotheses")
+    found = task.metric.secondary
+    if lacking := [arm for arm in state.arms if arm not in found]:
+        allowed = f"every arm of task.hypotheses too, of which {', '.join(lacking)} is missing"
+        fault.value("evaluate.secondary", list(found), allowed)
 
 
 def _levers(task: Task, fault: Fault) -> None:

@@ -111,6 +111,7 @@ TABLES: dict[str, dict[str, Reader]] = {
         "protected": texts,
         "hidden": texts,
         "data": texts,
+        "hypotheses": text,
     },
     "evaluate": {
         "command": command,

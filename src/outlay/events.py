@@ -50,16 +50,30 @@ class AgentUse(Record, frozen=True):
     complete: bool = True
 
 
+class Design(Record, frozen=True):
+    """An experiment that a plan carries out: which arms are run, and with how many seeds each.
+
+    Attributes:
+        arms: Names of arms of the task's hypotheses, in their order.
+        seeds: Seeds of each condition.
+    """
+
+    arms: tuple[str, ...]
+    seeds: int
+
+
 class Rejected(Record, frozen=True):
     """A proposed plan that was sent back before an attempt was spent on it.
 
     Attributes:
         reason: What was wrong with it, in words.
-        saved: Cost that its design would have had, in the research state's unit; 0 for a plan
-            that could not be used at all.
+        design: The design for which the gate sent it back; `None` for a plan that could not be
+            used at all.
+        saved: Cost that this design would have had, in the unit of the hypotheses' first limit.
     """
 
     reason: str
+    design: Design | None = None
     saved: float = 0.0
 
 
@@ -104,6 +118,7 @@ class Child(Record, frozen=True):
         edits: Pairs (search, replace) that turn the parent's plan into this one, where plans are
             not made from levers.
         summary: What differs from the parent, in Markdown.
+        design: The experiment that it carries out, which passed the gate; `None` without one.
     """
 
     node: int
@@ -118,6 +133,7 @@ class Child(Record, frozen=True):
     plan: str = ""
     edits: tuple[tuple[str, str], ...] = ()
     summary: str = ""
+    design: Design | None = None
 
 
 class Event(

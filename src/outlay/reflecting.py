@@ -60,10 +60,7 @@ def request(state: State, launch: ReflectionLaunched, folder: Path) -> Asked:
 def received(state: State, launch: ReflectionLaunched, answer: str) -> Came:
     """Return the plans of an answer, numbered on from the tree's."""
     parsed = parse(answer, _ask(state, launch))
-    return Came(
-        children=parsed.children,
-        rejected=tuple(events.Rejected(reason=problem) for problem in parsed.problems),
-    )
+    return Came(children=parsed.children, rejected=parsed.rejected)
 
 
 def _node(state: State, launch: ReflectionLaunched) -> Node:

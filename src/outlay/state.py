@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from outlay.allocation.tree import Node
+    from outlay.designs.beliefs import Beliefs
     from outlay.events import AnyEvent, Entry, Evaluation, Launch, Settled
     from outlay.task import Budget, Task
     from outlay.usage import Role, Used
@@ -81,6 +82,7 @@ class State:
         effects: What scored configurations say about each lever.
         configurations: Every configuration in the tree, as option names in lever order.
         judgements: How each comparison ended.
+        beliefs: What is believed about the task's hypotheses; `None` without any.
         values: Metric by (node, seed), wherever one was measured.
         final: The final measurement's evaluations since the run was last open.
         finals: Final measurements taken up before those.
@@ -88,7 +90,8 @@ class State:
         baseline_seconds: Mean seconds of one evaluation of it.
         repeat_differs: Whether one seed gave two values.
         defaults_differ: Whether the levers' defaults change the program, which ends the run.
-        problems: What the baseline's checks found, one line each.
+        problems: What the baseline's checks found, and designs whose outcome could not be
+            read, one line each.
         complaint: What was wrong with the last reflection; empty if it brought what was asked for.
         reward: From metric to reward, once the baseline is known.
         agents: What agents and models used, by role, client, version and model.
@@ -113,6 +116,7 @@ class State:
         self.nodes: list[int] = [0]
         self.files: dict[int, str] = {}
         self.judgements: list[Judgement] = []
+        self.beliefs: Beliefs | None = None
         self.values: dict[tuple[int, int], float] = {}
         self.baseline_values: dict[int, float] = {}
         self.final: list[Evaluation] = []
@@ -256,6 +260,10 @@ class State:
             from outlay.agents.effects import Effects  # loads numpy, which takes a while
 
             self.effects = Effects(self.task.levers, self.task.metric.sign)
+        if self.task.hypotheses:
+            from outlay.designs.beliefs import Beliefs  # loads numpy, which takes a while
+
+            self.beliefs = Beliefs(self.task.hypotheses)
         self.configurations: set[tuple[str, ...]] = set()
         self.interactions = Interactions()
         self.incumbent: Node = self.tree.root
@@ -407,6 +415,8 @@ class State:
         if event.charge != NOTHING:
             self.ledger.record("planning", event.charge)
         added = self.tree.extend(parent, event.children)
+        if self.beliefs is not None:
+            self.beliefs.propose(event.children)
         if self.with_levers:
             self.configurations |= {tuple(self.configuration(n).values()) for n in added}
         if len(event.children) < event.asked:
@@ -421,6 +431,8 @@ class State:
         if event.outcome in ("interrupted", "infrastructure"):
             return
         self._note_use("planning", event.charge)
+        if self.beliefs is not None:
+            self.beliefs.propose(event.children, event.rejected)
         lacking = launch.asked - len(event.children)
         problems = tuple(rejected.reason for rejected in event.rejected)
         if event.outcome != "scored":
@@ -449,6 +461,7 @@ class State:
             if self.started is not None and event.files not in ("", self.started.files):
                 self.files[node.id] = event.files
             self._score(node, event.evaluations)
+            self._learn(node, event)
         elif event.outcome == "failed":
             self._note_use("execution", event.charge)
             self.tree.settle_without_score(node, "failed")
@@ -456,8 +469,19 @@ class State:
                 parent = self.configuration(node.parent)
                 self.effects.record(self.configuration(node), None, parent)
             self._finish_outcome(node, improved=False)
+            self._learn(node, event)
         elif event.outcome == "lost":
             self.tree.settle_without_score(node, "lost")
+            self._learn(node, event)
+
+    def _learn(self, node: Node, event: events.AttemptSettled) -> None:
+        """Update the beliefs from a design's outcome, and note why where that is impossible."""
+        if self.beliefs is None:
+            return
+        found = event.evaluations if event.outcome == "scored" else ()
+        problem = self.beliefs.learn(node.id, event.attempt, found)
+        if problem:
+            self.problems.append(f"attempt {event.attempt}: its design told nothing: {problem}")
 
     def _score(self, node: Node, evaluations: Sequence[Evaluation]) -> None:
         if self.reward is None:

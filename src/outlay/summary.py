@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from outlay.believed import Believed, believed
 from outlay.coordination.estimates import Interval, estimate, paired_difference
 from outlay.decision import untested
 from outlay.state import BASELINE
@@ -62,7 +63,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         seed: Seed of the run.
         policy: Name of the policy.
         untested: Nodes that may be better than the champion and were not compared with it.
-        problems: What the evaluator's checks found.
+        problems: What the evaluator's checks found, and designs that told nothing.
+        beliefs: What is believed about the task's hypotheses; null without any.
         self_reported: Whether a file that the agent may edit prints the metric.
         report: Path of the report; empty if none was written.
     """
@@ -82,6 +84,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     policy: str
     untested: list[int]
     problems: list[str]
+    beliefs: Believed | None
     self_reported: bool
     report: str = ""
 
@@ -106,6 +109,7 @@ def summarise(state: State, run: str, report: str = "") -> Summary:
         policy=state.task.search.policy,
         untested=untested(state) if measured else [],
         problems=list(state.problems),
+        beliefs=believed(state.beliefs) if state.beliefs is not None else None,
         self_reported=self_reported(state),
         report=report,
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -274,7 +274,11 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One research task, complete."""
+    """One research task, complete.
+
+    `hypotheses` is a research state as `outlay.designs.statefile.state_to_json` gives it, empty
+    if there is nothing to tell apart.
+    """
 
     name: str
     question: str
@@ -291,6 +295,7 @@ class Task:
     agent: Agent = Agent()
     reflector: Agent = Agent()
     prices: dict[str, Price] = field(default_factory=dict)
+    hypotheses: dict[str, Any] = field(default_factory=dict)
 
 
 def check(task: Task, where: str = "task", *, called: bool = False) -> None:

@@ -115,13 +115,13 @@ def _build(
 ) -> Task:
     values = read_tables(_over(tables, document, where), where)
     root = folder.resolve()
+    workspace = (root / values["task"].pop("workspace", ".")).resolve()
+    hypotheses = _hypotheses(values["task"], root, workspace)
     task = Task(
         name=values["task"].pop("name", "") or _absent(where, "task.name", "a short name"),
         question=values["task"].pop("question", "")
         or _absent(where, "task.question", "the question in words"),
-        workspace=Workspace(
-            path=str((root / values["task"].pop("workspace", ".")).resolve()), **values["task"]
-        ),
+        workspace=Workspace(path=str(workspace), **values["task"]),
         evaluator=_evaluator(values["evaluate"]),
         metric=_metric(values["evaluate"]),
         budget=_limited(values["budget"], budget),
@@ -134,9 +134,29 @@ def _build(
         agent=Agent(**values["agent"]),
         reflector=Agent(**values["reflector"]),
         prices=read_prices(document, where),
+        hypotheses=hypotheses,
     )
     check(task, where)
     return task
+
+
+def _hypotheses(values: dict[str, Any], root: Path, workspace: Path) -> dict[str, Any]:
+    """Take the file of hypotheses out and return what it says; in the workspace it is hidden.
+
+    Whoever carries an experiment out should not read what each explanation predicts.
+    """
+    name = values.pop("hypotheses", "")
+    if not name:
+        return {}
+    from outlay.designs.statefile import read_state, state_to_json  # loads numpy
+
+    file = (root / name).resolve()
+    found = state_to_json(read_state(file))
+    if file.is_relative_to(workspace):
+        path = file.relative_to(workspace).as_posix()
+        hidden = values.get("hidden", ())
+        values["hidden"] = hidden if path in hidden else (*hidden, path)
+    return found
 
 
 def _over(

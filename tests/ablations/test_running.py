@@ -16,6 +16,7 @@ from outlay.ablations.running import (
     factors_of,
     is_noisy,
     measurements,
+    most_telling,
     reasons,
     surface_of,
 )
@@ -57,6 +58,9 @@ def test_whatever_happens_every_decision_follows_and_the_budget_holds(
     configs = [tuple(state.configuration(node).values()) for node in state.tree.nodes]
     assert len(set(configs)) == len(configs)
     assert verify(entries, SurfaceReflector()) == []
+    ahead = most_telling(state, 1, None)
+    assert len(ahead) == (len(configs) < size)
+    assert all(tuple(told.config.values()) not in configs for told in ahead)
     purposes = {e.event.purpose for e in entries if hasattr(e.event, "purpose")}
     assert purposes == {"baseline"}
 

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from outlay.ablations.running import ablation_of
 from outlay.agents.access import suited
 from outlay.agents.refusals import refuse_agent
-from outlay.errors import InputError
+from outlay.errors import BudgetError, InputError
 from outlay.execution import sandbox
 from outlay.task import Agent, Budget, Evaluator, Metric, Search, Task, Workspace
+from tests import driving
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,3 +114,31 @@ def test_a_model_of_anthropic_goes_to_anthropic(monkeypatch: pytest.MonkeyPatch)
     names = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
     assert metered(Access("model", model="anthropic:m"), names).key == "ANTHROPIC_API_KEY"
     assert metered(Access("model", model="m"), names).url == "https://api.openai.com"
+
+
+def test_hypotheses_need_a_model_that_drafts_plans(program: Callable[..., None]) -> None:
+    program("present")
+    given = with_hypotheses()
+    refuse_agent(given, "command:present")
+    with pytest.raises(InputError, match="hypotheses: found with 'levers'"):
+        refuse_agent(driving.task(hypotheses=True), "levers")
+    linear = replace(given, search=Search(policy="linear"))
+    with pytest.raises(InputError, match="and the policy 'linear', where no model drafts plans"):
+        refuse_agent(linear, "command:present")
+
+
+def test_hypotheses_whose_designs_nobody_can_pay(program: Callable[..., None]) -> None:
+    program("present")
+    given = with_hypotheses()
+    poor = replace(given, hypotheses={**given.hypotheses, "budget": 1.0})
+    with pytest.raises(BudgetError, match="no design is affordable: the cheapest costs"):
+        refuse_agent(poor, "command:present")
+
+
+def with_hypotheses() -> Task:
+    made = driving.task(levers=0, model=True, hypotheses=True)
+    return replace(made, reflector=Agent(client="model", model="m", url=LOCAL))
+
+
+def test_an_ablation_leaves_hypotheses_out() -> None:
+    assert ablation_of(driving.task(hypotheses=True), Budget(attempts=4)).hypotheses == {}

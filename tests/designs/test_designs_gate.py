@@ -12,12 +12,12 @@ from outlay.bench.designs.gated_search import (
     simulate,
     world,
 )
-from outlay.designs.catalogue import cost, fits
-from outlay.designs.costs import Design
+from outlay.designs.catalogue import cost, fits, paid
+from outlay.designs.costs import Design, Limit, LinearCost, TableCost
 from outlay.designs.gate import gate
 from outlay.designs.information import information
 from outlay.designs.searching import best_affordable
-from outlay.errors import BudgetError, InputError
+from outlay.errors import InputError
 
 
 def test_the_best_design_passes(state):
@@ -29,7 +29,7 @@ def test_the_best_design_passes(state):
 def test_what_costs_too_much_is_sent_back_with_an_alternative(state):
     verdict = gate(state, Design(tuple(range(6)), 12))
     assert verdict.kind == "unaffordable"
-    assert "it costs 8.8 of 8 units" in verdict.reason
+    assert "it costs 8.8 units, and 8 are left" in verdict.reason
     assert "fits" in verdict.reason
     assert verdict.saved == pytest.approx(8.8)
 
@@ -56,12 +56,36 @@ def test_nothing_passes_once_all_is_known(state):
     assert gate(settled, Design((0,), 5)).kind == "uninformative"
 
 
-def test_the_gate_raises_for_designs_and_budgets_that_do_not_work(state):
+def test_the_gate_raises_for_designs_that_do_not_exist(state):
     with pytest.raises(InputError):
         gate(state, Design((0,), 99))
-    limit = replace(state.limits[0], budget=1)
-    with pytest.raises(BudgetError):
-        gate(replace(state, limits=(limit,)), Design((0,), 5))
+
+
+def test_nothing_passes_once_the_budget_is_spent(state):
+    spent = replace(state, limits=(replace(state.limits[0], budget=1),))
+    verdict = gate(spent, Design((0,), 5))
+    assert verdict.kind == "unaffordable"
+    assert "it costs 3.35 units, and 1 are left; no design is affordable" in verdict.reason
+    assert verdict.saved == pytest.approx(3.35)
+
+
+def test_a_design_without_a_price_saves_nothing_that_is_known(state):
+    priced = Limit(budget=8, cost=TableCost(prices={Design((0,), 5): 2.0}))
+    verdict = gate(replace(state, limits=(priced,)), Design((1,), 5))
+    assert (verdict.kind, verdict.saved) == ("unaffordable", 0.0)
+    assert verdict.reason.startswith("it has no price; ")
+
+
+def test_the_limit_that_a_design_breaks_is_named(state):
+    second = Limit(unit="usd", budget=10, cost=LinearCost(setup=50.0))
+    verdict = gate(replace(state, limits=(*state.limits, second)), Design((0,), 5))
+    assert "it costs 3.35 units, and does not fit 10 usd" in verdict.reason
+
+
+def test_what_is_paid_is_exact(state):
+    left = paid(paid(state, Design((0,), 2)), Design((0, 1), 4))  # 2.3 and 3.6 of 8
+    assert left.limits[0].budget == 2.1
+    assert paid(left, Design((0,), 12)).limits[0].budget == 0.0
 
 
 def test_proposals_have_their_shares():

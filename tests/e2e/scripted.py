@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tests.model_server import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from tests.model_protocols import Asked
@@ -114,14 +114,21 @@ _SCHEMA = re.compile(r"valid by this JSON schema:\n(\{.*\})")
 _LINE = re.compile(r"Set the level to\s([0-9.]+)\.")
 
 
-def researcher() -> Callable[[Asked], Turn]:
-    """Return a script of one run: a first plan, then revisions, each of them carried out."""
-    numbers = count()
+def researcher(designs: Sequence[dict[str, Any]] = ()) -> Callable[[Asked], Turn]:
+    """Return a script of one run: a first plan, then revisions, each of them carried out.
+
+    Args:
+        designs: What its revisions name where they may name one, in this order; then none.
+    """
+    numbers, left = count(), iter(designs)
 
     def script(asked: Asked) -> Turn:
         form = asked.schema or _form(asked.prompt)
         if form is not None:
             answer = _answer(form, numbers)
+            if "children" in answer and "design" in form["$defs"]["child"]["properties"]:
+                for child in answer["children"]:
+                    child["design"] = next(left, None)
             return Turn(answer=answer, text=json.dumps(answer))
         level = _LINE.search(asked.prompt)
         if asked.results or level is None:

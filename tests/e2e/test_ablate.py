@@ -118,6 +118,7 @@ def test_all_configurations_of_a_task_tell_everything(switches: Path, outlay: Co
     found = json.loads(done.stdout)
     assert (found["run"], found["status"]) == ("switches-ablation", "budget")
     assert found["measurements"] == found["configurations"] == 16
+    assert found["next"] is None
     assert found["charges"]["total"]["attempts"] == 15
     assert not found["noisy"]
     assert found["best"]["config"] == {"a": "on", "b": "off", "c": "off", "d": "off"}
@@ -165,6 +166,24 @@ def test_the_budget_counts_the_baseline_and_a_raised_one_goes_on(
     store = switches / ".outlay" / "store.db"
     done = outlay("resume", "--store", store, "--attempts", "8", "--json")
     assert json.loads(done.stdout)["measurements"] == 9
+
+
+def test_what_comes_next_is_said_with_its_gain_and_its_cost(
+    switches: Path, outlay: Command
+) -> None:
+    first = json.loads(outlay("ablate", switches, "--budget", "4", "--json").stdout)
+    ahead = first["next"]
+    assert 0 < ahead["gain"] < 1
+    assert ahead["reason"] == f"leaves the effects {ahead['gain']:.0%} less uncertain in sum"
+    assert 0 < ahead["seconds"] < 60
+    assert not ahead["affordable"]
+    assert "Next would be" in Path(first["files"]["ablation.md"]).read_text()
+    done = outlay("ablate", switches, "--budget", "4")
+    assert f"{ahead['reason']}, takes about" in done.stdout
+    assert "the budget does not pay for it" in done.stdout
+    more = json.loads(outlay("ablate", switches, "--budget", "5", "--json").stdout)
+    surface = library.Surface.load(more["files"]["surface.json"])
+    assert surface.measurements[-1].config == ahead["config"]
 
 
 def test_a_killed_ablation_goes_on_to_the_same_end(switches: Path, outlay: Command) -> None:
@@ -358,7 +377,7 @@ def test_the_ablation_of_a_champion_may_be_named(champion: Path, outlay: Command
     done = outlay(*named, "--seed", "7")
     assert done.returncode == 2
     assert "seed (0 then, 7 now)" in done.stderr
-    assert "under a new name" in done.stderr
+    assert "--name NEW" in done.stderr
     done = outlay(*named[:-3], "many", "--budget", "9")
     assert "2 to 8" in done.stderr
     assert not (champion.parent / "runs" / "many").exists()

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from tests.model_protocols import Asked
 
+pytestmark = pytest.mark.xdist_group("recorded")  # they share one search
+
 OTHER = "planted-0123456789-abcdef"
 """A key of another provider, in the environment of whoever records."""
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from outlay.events import Entry
 
 
+pytestmark = pytest.mark.xdist_group("again")  # they share one search
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Entry], Path]:
     """A log, and the file of its record; the task's folder and the store are gone."""
@@ -42,6 +45,17 @@ def test_evaluations_come_out_the_same_elsewhere(run: tuple[list[Entry], Path]) 
     found = replay(record, evaluate=True)
     assert (found.digest, found.difference) == (digest(entries), "")
     assert found.evaluations == sum(len(getattr(e.event, "evaluations", ())) for e in entries) > 10
+
+
+def test_a_replay_starts_no_process_and_opens_no_socket(
+    run: tuple[list[Entry], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("something was started or asked")
+
+    for name in ("subprocess.Popen", "os.posix_spawn", "os.fork", "socket.socket"):
+        monkeypatch.setattr(name, refuse)
+    assert replay(run[1]).difference == ""
 
 
 def test_a_replay_leaves_nothing_behind(

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     Change = Callable[[list[bytes]], list[bytes]]
 
 
+pytestmark = pytest.mark.xdist_group("lines")  # they share one search
+
+
 @pytest.fixture(scope="module")
 def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return recorded(tmp_path_factory.mktemp("recorded"))
@@ -175,6 +178,11 @@ def test_a_log_that_does_not_hold_together_is_refused_in_one_line(record: Path) 
 
     with pytest.raises(InputError, match="event 2 does not fit"):
         replay(rewritten(record, made_up))
+
+
+def test_a_file_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", "nothing.record", "--store", "/nonexistent/store.db"]) != 0
+    assert "nothing.record: there is no such file" in capsys.readouterr().err
 
 
 def test_the_command_says_it_in_one_line(

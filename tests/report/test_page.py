@@ -61,7 +61,7 @@ def run() -> tuple[State, list[events.Entry]]:
 
 def test_everything_a_person_asks_for_is_on_the_page(run):
     found = rendered(*run)
-    for title in all_cards.ANALYSES.keys() - {all_cards.OF_AGENTS}:
+    for title in all_cards.ANALYSES.keys() - {all_cards.OF_AGENTS, all_cards.OF_HYPOTHESES}:
         assert title in found.text
     assert "Which switches raise the accuracy?" in found.text
     assert "ended: the budget of 12 attempts is spent" in found.text

@@ -9,8 +9,10 @@ from outlay.surfaces.beliefs import Assumptions, believe, candidate_gates
 from outlay.surfaces.cube import bits, edges
 from outlay.surfaces.earlier import standardise
 from outlay.surfaces.equalities import Gate, effective
+from outlay.surfaces.factors import read_factors
 from outlay.surfaces.intervals import FIRST, LATER, NORMAL, half_width, typical_share
 from outlay.surfaces.mixture import Models, Observations, average, evidence, kernel
+from outlay.surfaces.prices import Prices
 from outlay.surfaces.proposal import propose
 from outlay.surfaces.purchase import remaining_uncertainty, smallest
 from outlay.surfaces.space import Space
@@ -172,10 +174,26 @@ def test_a_batch_starts_with_the_single_best_and_gains_a_share_each():
 
 def test_gain_per_cost_decides_where_there_are_prices():
     seen = seen_at([0, 15], [0.0, 1.0])
-    dear = {cell: 100.0 if cell & 1 else 1.0 for cell in range(16)}
+    factors = read_factors(["a", "b", "c", "d"])
+    prices = Prices(factors, lambda config: 100.0 if config["a"] else 1.0)
     given = Assumptions(space=SPACE)
-    batch = propose(given, seen, 5, np.random.default_rng(0), price=dear.__getitem__)
-    assert all(p.cell & 1 == 0 for p in batch)
+    batch = propose(given, seen, 5, np.random.default_rng(0), prices=prices)
+    assert not any(factors.config(p.cell)["a"] for p in batch)
+
+
+def test_proposals_stay_within_the_purse_and_cheaper_ones_take_the_place_of_dear_ones():
+    factors = read_factors(["a", "b", "c", "d"])
+    prices = Prices(factors, lambda config: 1e-6 if config["a"] else 1.0)
+    given, rng = Assumptions(space=SPACE), np.random.default_rng(0)
+    seen = seen_at([0, 15], [0.0, 1.0])
+    batch = propose(given, seen, 14, rng, prices=prices, purse=3.5)
+    assert sum(prices(p.cell) for p in batch) <= 3.5
+    assert sum(bool(factors.config(p.cell)["a"]) for p in batch) == 7
+    assert len(batch) == 10
+    nothing = seen_at([], [])
+    started = propose(given, nothing, 2, rng, prices=prices, purse=0.5)
+    assert [factors.config(p.cell) for p in started] == [dict.fromkeys("abcd", True)]
+    assert propose(given, nothing, 2, rng, prices=prices, purse=1e-9) == []
 
 
 def test_flat_earlier_surfaces_say_nothing():

@@ -21,7 +21,7 @@ from outlay.surfaces.beliefs import Assumptions
 from outlay.surfaces.factors import read_factors
 from outlay.surfaces.measurements import Measurement, Noise, observations
 from outlay.surfaces.proposal import propose
-from outlay.surfaces.surface import Surface, why
+from outlay.surfaces.surface import Suggestion, Surface
 from outlay.task import Budget, Search
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def ablation_of(task: Task, limits: Budget) -> Task:
         budget=budget,
         seeds=replace(task.seeds, final=()),
         search=Search(policy=STAR, prune_below=0.0),
+        hypotheses={},
         coordination=replace(
             task.coordination,
             confirmation="none",
@@ -111,16 +112,16 @@ class SurfaceReflector:
 
     def reflect(self, state: State, node: Node, asked: int) -> Reflected:
         """Return up to `asked` configurations that are not in the tree yet."""
-        found = (self._last(state) or self._most_telling(state, asked))[:asked]
+        told = self._last(state) or most_telling(state, asked, self._origin)
         base = state.configuration(node)
         children = tuple(
-            _child(number, base, config, reason)
-            for number, (config, reason) in enumerate(found, len(state.tree.nodes))
+            _child(number, base, suggestion)
+            for number, suggestion in enumerate(told[:asked], len(state.tree.nodes))
         )
         reason = "" if len(children) == asked else "every configuration is in the tree"
         return Reflected(node=node.id, asked=asked, children=children, reason=reason)
 
-    def _last(self, state: State) -> list[tuple[Config, str]]:
+    def _last(self, state: State) -> list[Suggestion]:
         """Return what the last attempt is kept for, if it is time for that."""
         if self._origin is None or state.budget.attempts != state.attempts + 1:
             return []
@@ -129,20 +130,23 @@ class SurfaceReflector:
             state, state.tree.nodes
         ):
             return []
-        return [(dict(found.config), "the smallest part that is predicted to keep the gain")]
+        reason = "the smallest part that is predicted to keep the gain"
+        return [Suggestion(config=dict(found.config), reason=reason)]
 
-    def _most_telling(self, state: State, asked: int) -> list[tuple[Config, str]]:
-        factors, noise = factors_of(state.task), _noise(state, self._origin)
-        done, nodes = measurements(state, {}), state.tree.nodes
-        found = propose(
-            Assumptions(space=factors.space, noisy=noise is not None),
-            observations(factors, done, state.task.metric.name, noise),
-            asked,
-            np.random.default_rng(state.random("surface").getrandbits(64)),
-            blocked=_cells(state, nodes),
-            pending=_cells(state, [node for node in nodes if node.status in ("open", "running")]),
-        )
-        return [(factors.config(proposal.cell), why(proposal)) for proposal in found]
+
+def most_telling(state: State, asked: int, origin: Origin | None) -> list[Suggestion]:
+    """Return up to `asked` configurations that were not tried, the most telling first."""
+    factors, noise = factors_of(state.task), _noise(state, origin)
+    done, nodes = measurements(state, {}), state.tree.nodes
+    found = propose(
+        Assumptions(space=factors.space, noisy=noise is not None),
+        observations(factors, done, state.task.metric.name, noise),
+        asked,
+        np.random.default_rng(state.random("surface").getrandbits(64)),
+        blocked=_cells(state, nodes),
+        pending=_cells(state, [node for node in nodes if node.status in ("open", "running")]),
+    )
+    return [Suggestion.of(proposal, factors) for proposal in found]
 
 
 def reasons(entries: Iterable[Entry]) -> dict[int, str]:
@@ -245,11 +249,11 @@ def _factors(state: State, node: Node) -> dict[str, str]:
     return {lever.name: chosen[lever.name] for lever in state.task.levers if lever.options[1:]}
 
 
-def _child(number: int, base: Mapping[str, str], config: Config, reason: str) -> Child:
-    changes = {name: str(option) for name, option in config.items() if base[name] != option}
+def _child(number: int, base: Mapping[str, str], told: Suggestion) -> Child:
+    changes = {name: str(option) for name, option in told.config.items() if base[name] != option}
     return Child(
         node=number,
         changes=changes,
         hypothesis="What the components do depends on each other; this shows how.",
-        rationale=reason,
+        rationale=told.reason,
     )

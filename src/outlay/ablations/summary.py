@@ -10,7 +10,8 @@ import msgspec
 from outlay.ablations import findings
 from outlay.ablations.components import Origin
 from outlay.ablations.findings import Best, Conditional, Effect, Failed, Interaction, Minimal
-from outlay.ablations.running import factors_of, is_noisy
+from outlay.ablations.running import factors_of, is_noisy, most_telling
+from outlay.budget import NOTHING
 from outlay.summary import charges
 from outlay.surfaces.factors import Config
 from outlay.trust import self_reported
@@ -34,6 +35,25 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     noise_sd: float | None
 
 
+class Next(msgspec.Struct, frozen=True, kw_only=True):
+    """The measurement that would come next.
+
+    Attributes:
+        config: Its configuration.
+        gain: Share of the effects' summed uncertainty that it is expected to remove, 0 to 1; null
+            for a starting point.
+        reason: That in words.
+        seconds: What measurements took so far, on average.
+        affordable: Whether the budget still pays for it.
+    """
+
+    config: Config
+    gain: float | None
+    reason: str
+    seconds: float
+    affordable: bool
+
+
 class Ablated(msgspec.Struct, frozen=True, kw_only=True):
     """What an ablation came to so far; effects and what follows are empty before the baseline.
 
@@ -52,6 +72,7 @@ class Ablated(msgspec.Struct, frozen=True, kw_only=True):
         depends: Conditional effects of options that help in one background and harm in another:
             the surest in either direction.
         interactions: Of every two options, largest first.
+        next: What would be measured next; null if nothing is left to measure.
         failed: Configurations that gave no value.
         blamed: What those have in common, and no other measured configuration has.
         origin: The search whose champion was taken apart; null for the ablation of a task.
@@ -77,6 +98,7 @@ class Ablated(msgspec.Struct, frozen=True, kw_only=True):
     effects: list[Effect]
     depends: list[Conditional]
     interactions: list[Interaction]
+    next: Next | None
     failed: list[Failed]
     blamed: list[Config]
     origin: Origin | None
@@ -115,6 +137,7 @@ def ablated(state: State, run: str, surface: Surface | None, origin: Origin | No
         effects=effects,
         depends=_depends(effects, conditional),
         interactions=findings.interactions(surface) if surface else [],
+        next=_next(state, origin) if surface else None,
         failed=findings.failed(surface) if surface else [],
         blamed=findings.blamed(surface) if surface else [],
         origin=origin,
@@ -134,6 +157,23 @@ def _baseline(state: State, surface: Surface) -> Baseline:
         value=fmean(value for metrics in own for value in metrics.values()),
         values=list(state.baseline_values.values()),
         noise_sd=state.contest.noise.sd if is_noisy(state) else None,
+    )
+
+
+def _next(state: State, origin: Origin | None) -> Next | None:
+    found = most_telling(state, 1, origin)
+    if not found:
+        return None
+    spent = state.ledger.by_kind.get("execution", NOTHING)
+    seconds = spent.seconds / spent.attempts if spent.attempts else state.baseline_seconds
+    left = state.ledger.remaining(state.budget, state.elapsed)
+    return Next(
+        config=found[0].config,
+        gain=found[0].gain,
+        reason=found[0].reason,
+        seconds=seconds,
+        affordable=(left.attempts is None or left.attempts >= 1)
+        and (left.seconds is None or left.seconds >= seconds),
     )
 
 

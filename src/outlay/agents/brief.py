@@ -55,7 +55,15 @@ def _task(node: Node, drafted: str) -> str:
             "This folder holds the program after an attempt at the plan above. Improve on its "
             "outcome within the same plan."
         )
-    return "Carry the plan above out in this folder, all of it and nothing else."
+    return f"Carry the plan above out in this folder, all of it and nothing else.{_design(node)}"
+
+
+def _design(node: Node) -> str:
+    design = node.proposal.design if node.proposal is not None else None
+    if design is None:
+        return ""
+    arms = ", ".join(design.arms)
+    return f" It is an experiment: run {arms} and the baseline, each with {design.seeds} seeds."
 
 
 def _standing(state: State, node: Node) -> str:

@@ -32,6 +32,8 @@ def refuse_agent(task: Task, agent: str) -> None:
         _refuse_levers(task)
     else:
         _refuse_client(task, agent)
+    if task.hypotheses:
+        _refuse_hypotheses(task, agent)
 
 
 def _refuse_levers(task: Task) -> None:
@@ -65,6 +67,20 @@ def _refuse_client(task: Task, agent: str) -> None:
     for found in filter(None, works):
         _refuse_start(found)
     _refuse_money(task, works)
+
+
+def _refuse_hypotheses(task: Task, agent: str) -> None:
+    """Raise `OutlayError` where nobody could name a design, or no design could be paid."""
+    if access.reflector(task, agent) is None:
+        raise InputError(
+            f"task.hypotheses: found with {agent!r} and the policy {task.search.policy!r}, where "
+            "no model drafts plans and so nobody names a design, allowed: with a model in "
+            "[reflector], or not at all"
+        )
+    from outlay.designs.searching import best_affordable  # loads numpy, which takes a while
+    from outlay.designs.statefile import parse_state
+
+    best_affordable(parse_state(task.hypotheses, "task.hypotheses"))
 
 
 def refuse_key(task: Task, agent: str) -> None:

@@ -16,6 +16,7 @@ from outlay.cli._progress import Progress
 from outlay.doctor import refuse_baseline
 from outlay.planfiles import PlanFiles
 from outlay.report import write_report
+from outlay.report.belief_cards import favourite, saved, taken
 from outlay.report.words import many, tokens
 from outlay.runs import run_folder
 from outlay.session import sitting
@@ -167,6 +168,9 @@ def in_words(summary: Summary) -> str:
     if summary.difference is not None and summary.champion != summary.baseline:
         lines.append(f"gain      {_interval(summary.difference)}, paired, positive is better")
     lines += [f"{used.role:<9} {used.who}: {tokens(used)}" for used in summary.agents]
+    if summary.beliefs is not None:
+        lines.append(f"beliefs   {favourite(summary.beliefs)}")
+        lines.append(f"designs   {taken(summary.beliefs)} {saved(summary.beliefs)}")
     if summary.untested:
         named = ", ".join(map(str, summary.untested))
         lines.append(f"untested  node {named}: may be better; a raised limit compares it first")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from outlay import events
 from outlay.allocation.policies import STAR
 from outlay.doctor import expected_cost
+from outlay.report.belief_cards import learned
 from outlay.report.words import (
     change,
     cut,
@@ -44,7 +45,7 @@ def sentence(event: AnyEvent, state: State) -> str:
             new = many(len(children), "new plan")
             return f"node {node}: {new if children else 'nothing more to propose'}"
         case events.ReflectionSettled():
-            return _answered(event)
+            return _answered(event, state)
         case events.ScaleFixed():
             return _expected(state)
         case events.Judged() if state.task.search.policy != STAR:
@@ -86,14 +87,14 @@ def _asking(launch: events.ReflectionLaunched) -> str:
     return f"asking for {what}" + (", once more" if launch.problems else "")
 
 
-def _answered(event: events.ReflectionSettled) -> str:
+def _answered(event: events.ReflectionSettled, state: State) -> str:
     if event.outcome != "scored":
         return f"reflection {event.work}: {_why(event)}"
     back = f", {len(event.rejected)} sent back" if event.rejected else ""
     saved = sum(rejected.saved for rejected in event.rejected)
-    return f"{many(len(event.children), 'new plan')}{back}" + (
-        f", {number(saved)} saved" if saved else ""
-    )
+    if saved and state.beliefs is not None:
+        back += f", {number(saved)} {state.beliefs.first.limits[0].unit} saved"
+    return f"{many(len(event.children), 'new plan')}{back}"
 
 
 def _launched(event: Launch, state: State) -> str:
@@ -126,7 +127,8 @@ def _measured(event: events.MeasurementSettled, state: State) -> str:
 def _attempted(event: events.AttemptSettled, state: State) -> str:
     node = state.tree.nodes[state.nodes[event.attempt]]
     if event.outcome == "scored":
-        return f"attempt {event.attempt}: {state.task.metric.name} {number(node.score)}"
+        score = f"{state.task.metric.name} {number(node.score)}"
+        return f"attempt {event.attempt}: {score}{learned(state, node.id)}"
     return f"attempt {event.attempt}: {_why(event)}"
 
 

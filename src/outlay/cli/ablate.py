@@ -16,7 +16,7 @@ from outlay.cli import _options
 from outlay.cli._conduct import closing, driven
 from outlay.cli._reading import read_run, talk
 from outlay.errors import InputError
-from outlay.report.ablation import between, minimal_words, named, verdict
+from outlay.report.ablation import between, minimal_words, named, next_words, verdict
 from outlay.report.words import many, number, signed
 from outlay.runs import Settings, default_store
 from outlay.task import Budget
@@ -123,6 +123,8 @@ def in_words(found: Ablated) -> str:
     if found.origin is not None:
         lines.append(f"minimal      {minimal_words(found)}")
     lines += [f"command      {line}" for line in found.minimal_command]
+    if ahead := next_words(found):
+        lines.append(f"next         {ahead}")
     if found.self_reported:
         lines.append("caution      self-reported: a file that the agent could edit prints it")
     lines += [f"problem      {problem}" for problem in found.problems]

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from outlay.cli._reading import answer, common_options, intact, read_run
+from outlay.errors import OutlayError
 from outlay.recording.again import Replayed, replay
 from outlay.recording.hiding import secrets_of
 from outlay.recording.keep import keep
@@ -46,7 +47,10 @@ def command(run: str, evaluate: bool, workspace: str, store: Path | None, as_jso
 
 
 def _of_store(run: str, store: Path | None, evaluate: bool, workspace: str) -> Replayed:
-    found = read_run(store, run)
+    try:
+        found = read_run(store, run)
+    except OutlayError as error:
+        raise type(error)(f"{run}: there is no such file; {error}") from None
     with TemporaryDirectory(prefix="outlay-") as folder:
         file = Path(folder, "record")
         with intact(found):

@@ -8,11 +8,12 @@ import click
 import msgspec
 
 from outlay import events
+from outlay.believed import believed
 from outlay.cli._reading import answer, common_options, read_run
 from outlay.errors import InputError
 from outlay.jobs import job_id
 from outlay.planfiles import plan_text
-from outlay.report import history, log_tail
+from outlay.report import belief_cards, history, log_tail
 from outlay.report.attempt_cards import command_lines
 from outlay.report.outline import telling
 from outlay.report.programs import node_of
@@ -132,6 +133,10 @@ def run_view(found: Found) -> RunView:
     return RunView(summary=summary, finding=finding(state), tree=tree)
 
 
+def _beliefs(state: State) -> list[str]:
+    return [] if state.beliefs is None else ["", *belief_cards.lines(believed(state.beliefs))]
+
+
 def _run_text(found: Found) -> str:
     state = found.state
     keep = telling(state)
@@ -142,6 +147,7 @@ def _run_text(found: Found) -> str:
         "",
         finding(state),
         *(f"evaluator: {problem}" for problem in state.problems),
+        *_beliefs(state),
         "",
         text_tree(list(tree_lines(state, keep))),
         "",

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from outlay.designs.costs import Design, arms_of, cost_of, cost_table, is_affordable
+from outlay.designs.costs import Design, arms_of, cost_of, cost_table, decimal, is_affordable
 from outlay.designs.information import SAMPLES, information_table
 from outlay.errors import BudgetError, InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from outlay.designs.costs import Limit
     from outlay.designs.states import ResearchState
 
 
@@ -80,6 +83,17 @@ def cost(state: ResearchState, design: Design) -> float:
     """Return a design's cost in the first limit's unit; infinite where it has no price."""
     exact = cost_of(state.limits[0], design)
     return float("inf") if exact is None else float(exact)
+
+
+def paid(state: ResearchState, design: Design) -> ResearchState:
+    """Return the state with the design's cost taken off every limit, which ends at 0."""
+    return replace(state, limits=tuple(_less(limit, design) for limit in state.limits))
+
+
+def _less(limit: Limit, design: Design) -> Limit:
+    price = cost_of(limit, design)
+    left = Fraction(0) if price is None else decimal(limit.budget) - price
+    return replace(limit, budget=float(max(left, Fraction(0))))
 
 
 def best_design(table: Catalogue) -> Design:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from outlay.designs.catalogue import cost, fits
 from outlay.designs.information import SAMPLES, entropy, information
 from outlay.designs.searching import best_affordable
 from outlay.designs.states import check_design
+from outlay.errors import BudgetError
 
 if TYPE_CHECKING:
     from outlay.designs.costs import Design
@@ -47,8 +49,8 @@ def gate(
     """Return whether a design is worth an attempt under the present beliefs.
 
     It is sent back if it does not fit the budget, or if its information per cost is below a share
-    of what the best affordable design has. A state in which nothing is left to know passes
-    nothing.
+    of what the best affordable design has. A state in which nothing is left to know, or to spend,
+    passes nothing.
 
     Args:
         state: Present beliefs as prior, costs, and what is left of the budget.
@@ -57,34 +59,50 @@ def gate(
         samples: Draws for each hypothesis, where normal outcomes need Monte Carlo.
 
     Raises:
-        BudgetError: Nothing at all is affordable.
         InputError: The design does not exist in the state.
     """
     check_design(state, design)
     price = cost(state, design)
-    best = best_affordable(state, samples=samples)
     if not fits(state, design):
-        limit = state.limits[0]
-        return Verdict(
-            False,
-            "unaffordable",
-            f"it costs {price:g} of {limit.budget:g} {limit.unit}; {_described(state, best)} fits",
-            price,
-        )
+        reason = f"{_too_dear(state, price)}; {_what_fits(state, samples)}"
+        return Verdict(False, "unaffordable", reason, price if isfinite(price) else 0.0)
+    best = best_affordable(state, samples=samples)
     gain = information(state, design, samples=samples).value
-    top = information(state, best, samples=samples).value / cost(state, best)
-    settled = entropy(np.array(state.prior)) < _SETTLED
-    if settled or gain <= _SETTLED or gain / price < least_share * top:
+    top, price_of_best = information(state, best, samples=samples).value, cost(state, best)
+    if is_settled(state) or gain <= _SETTLED or gain / price < least_share * top / price_of_best:
         return Verdict(
             False,
             "uninformative",
-            f"it would tell {gain:.3g} nats, {gain / price:.2g} per {state.limits[0].unit}; "
-            f"{_described(state, best)} has {top:.2g}",
+            f"it would tell {gain:.3g} nats for {price:g} {state.limits[0].unit}; "
+            f"{described(state, best)} tells {top:.3g} for {price_of_best:g}",
             price,
         )
     return Verdict(True, "passed")
 
 
-def _described(state: ResearchState, design: Design) -> str:
+def is_settled(state: ResearchState) -> bool:
+    """Return whether one hypothesis is believed so much that nothing is left to know."""
+    return entropy(np.array(state.prior)) < _SETTLED
+
+
+def described(state: ResearchState, design: Design) -> str:
+    """Return the design in words, such as `ema, dropout with 5 seeds`."""
     arms = ", ".join(state.arms[arm] for arm in design.arms)
     return f"{arms} with {design.seeds} seeds"
+
+
+def _too_dear(state: ResearchState, price: float) -> str:
+    limit = state.limits[0]
+    if not isfinite(price):
+        return "it has no price"
+    if price <= limit.budget and len(state.limits) > 1:
+        others = ", ".join(f"{x.budget:g} {x.unit}" for x in state.limits[1:])
+        return f"it costs {price:g} {limit.unit}, and does not fit {others}"
+    return f"it costs {price:g} {limit.unit}, and {limit.budget:g} are left"
+
+
+def _what_fits(state: ResearchState, samples: int) -> str:
+    try:
+        return f"{described(state, best_affordable(state, samples=samples))} fits"
+    except BudgetError as error:
+        return str(error)

@@ -13,6 +13,8 @@ from outlay.designs.outcomes import LARGEST_MEAN, GridOutcomes, Outcomes, is_mea
 from outlay.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
 MOST_SEEDS = 1000
@@ -143,6 +145,17 @@ def arm_index(state: ResearchState, name: str) -> int:
     if name not in state.arms:
         raise InputError(f"arm: found {name!r}, allowed: {', '.join(state.arms)}")
     return state.arms.index(name)
+
+
+def design_of(state: ResearchState, arms: Iterable[str], seeds: int) -> Design:
+    """Return the design with the arms of these names, each once and in the state's order.
+
+    Raises:
+        InputError: There is no such arm, or the seeds are out of range.
+    """
+    design = Design(tuple(sorted({arm_index(state, arm) for arm in arms})), seeds)
+    check_design(state, design)
+    return design
 
 
 def target_arm(state: ResearchState) -> int:

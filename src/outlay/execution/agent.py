@@ -107,6 +107,7 @@ class Session:
                 raise self._excused(found) from None
             finally:
                 watch.rest()
+                stack.close()  # the proxy counts what was in flight when it hangs up
                 self._printed = lines.total
                 self.usage = self._counted()
         return ending

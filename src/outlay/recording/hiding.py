@@ -31,9 +31,9 @@ def secrets_of(task: Task, environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _is_key(value: str) -> bool:
-    """Return whether a value reads as no path, word or sentence."""
-    is_one_word = not re.search(r"[\s/]", value) and any(c.isdigit() for c in value)
-    return is_one_word and len(value) >= _LEAST_KEY
+    """Return whether a value reads as no word, number or sentence."""
+    is_one_word = not re.search(r"\s", value) and any(c.isdigit() for c in value)
+    return is_one_word and not value.isdigit() and len(value) >= _LEAST_KEY
 
 
 class Hiding:

@@ -10,7 +10,7 @@ from outlay.report.ablation_pictures import pictures
 from outlay.report.blocks import Card, Code, Image, Table, Text
 from outlay.report.markdown import document as as_markdown
 from outlay.report.page import document as as_page
-from outlay.report.words import interval, many, number, settings, signed
+from outlay.report.words import duration, interval, many, number, settings, signed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -234,6 +234,22 @@ def _minimal(found: Ablated) -> list[Block]:
     return blocks
 
 
+def next_words(found: Ablated) -> str:
+    """Return in a sentence what would be measured next, and what it is expected to tell and take.
+
+    Empty where nothing is left to measure.
+    """
+    ahead = found.next
+    if ahead is None or found.best is None:
+        return ""
+    default = {effect.factor: effect.default for effect in found.effects}
+    paid = "" if ahead.affordable else "; the budget does not pay for it"
+    return (
+        f"{named(ahead.config, {**default})}: {ahead.reason}, "
+        f"takes about {duration(ahead.seconds)}{paid}"
+    )
+
+
 def minimal_words(found: Ablated) -> str:
     """Return the minimal champion in a sentence."""
     small = found.minimal
@@ -279,7 +295,12 @@ def _measured(found: Ablated, surface: Surface) -> list[Block]:
         for taken in surface.measurements
     ]
     head = ("against the baseline", found.metric)
-    return [Text(text=text), Table(head=head, rows=rows, numeric=frozenset({1}))]
+    ahead = next_words(found)
+    return [
+        Text(text=text),
+        Table(head=head, rows=rows, numeric=frozenset({1})),
+        *([Text(text=f"Next would be {ahead}.")] if ahead else []),
+    ]
 
 
 def _texts(config: Config) -> dict[str, str]:

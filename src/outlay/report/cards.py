@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from outlay.allocation.policies import STAR
-from outlay.report import agent_cards, attempt_cards, evidence_cards, tree_cards
+from outlay.report import agent_cards, attempt_cards, belief_cards, evidence_cards, tree_cards
 from outlay.report.blocks import Card, Code, Table, Text
 from outlay.report.glossary import WORDS
 from outlay.report.words import duration, finding, interval, limit, number
@@ -22,10 +22,15 @@ if TYPE_CHECKING:
 
 
 def cards(view: View) -> list[Card]:
-    """Return all cards of a run in the order of reading; an ablation compares no champions."""
+    """Return all cards of a run in the order of reading.
+
+    An ablation compares no champions; cards about agents and hypotheses need some.
+    """
     left_out = OF_A_SEARCH if _is_ablation(view) else ()
     if not view.state.agents:
         left_out = (*left_out, OF_AGENTS)
+    if view.state.beliefs is None:
+        left_out = (*left_out, OF_HYPOTHESES)
     return [
         _card(title, analysis, view)
         for title, analysis in ANALYSES.items()
@@ -160,6 +165,7 @@ def _rule(view: View) -> str:
 
 
 OF_AGENTS = "Agents and models"
+OF_HYPOTHESES = "Hypotheses"
 
 ANALYSES: dict[str, Analysis] = {
     "What was found": found,
@@ -169,6 +175,7 @@ ANALYSES: dict[str, Analysis] = {
     "Which levers helped": evidence_cards.levers,
     "Judgements": evidence_cards.judgements,
     "Dead ends": evidence_cards.dead_ends,
+    OF_HYPOTHESES: belief_cards.hypotheses,
     "Budget": budget,
     OF_AGENTS: agent_cards.agents,
     "Interrupted tries": attempt_cards.broken,

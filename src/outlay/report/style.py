@@ -44,6 +44,8 @@ figcaption { display:flex; flex-wrap:wrap; gap:.2rem 1rem; font-size:.85rem; col
 .dot.scored { background:var(--blue); border-color:var(--blue); }
 .dot.champion { background:var(--green); border-color:var(--green); }
 .dot.failed,.dot.lost { border-color:var(--red); }
+.dot.helped { background:var(--green); border-color:var(--green); }
+.dot.hurt { background:var(--red); border-color:var(--red); }
 .dot.pruned { background:var(--gray); }
 .dot.running { border-color:var(--amber); }
 .dot.raw,.dot.confirmed { border-radius:0; height:0; width:1.4em; vertical-align:.25em;

@@ -93,8 +93,13 @@ def _outline_row(line: Line, x: float, y: float) -> str:
     )
 
 
-def bars(found: Sequence[Bar]) -> str:
-    """Return the estimates with their intervals on a common axis that includes 0, with numbers."""
+def bars(found: Sequence[Bar], label: str = "effects") -> str:
+    """Return the estimates with their intervals on a common axis that includes 0, with numbers.
+
+    Args:
+        found: One row each.
+        label: What is shown, for who cannot see it.
+    """
     low = min([0.0, *(bar.low for bar in found)])
     high = max([0.0, *(bar.high for bar in found)])
     span = high - low if high - low > _NO_SPAN else 1.0
@@ -123,7 +128,7 @@ def bars(found: Sequence[Bar]) -> str:
     letters = max((len(bar.label + bar.note) for bar in found), default=0)
     return (
         f'<svg class="rows" style="min-width:{letters * _LETTER + 20:.0f}px" width="100%" '
-        f'height="{height}" role="img" aria-label="effects">{"".join(parts)}</svg>'
+        f'height="{height}" role="img" aria-label="{escape(label)}">{"".join(parts)}</svg>'
     )
 
 

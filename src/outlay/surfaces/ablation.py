@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +21,9 @@ from outlay.surfaces.measurements import (
     read_metrics,
     read_noise,
 )
+from outlay.surfaces.prices import Prices
 from outlay.surfaces.proposal import propose
-from outlay.surfaces.surface import Direction, Suggestion, Surface, why
+from outlay.surfaces.surface import Direction, Suggestion, Surface
 from outlay.task import Budget
 
 Program = Callable[[Config], float | Mapping[str, float]]
@@ -68,12 +69,16 @@ class Ablation:
         self.budget = _read_budget(budget, self.factors.space.size, self.noise, cost)
         if direction not in (None, "maximize", "minimize"):
             raise bad_value("ablate", "direction", direction, "maximize or minimize")
+        if metric is not None and not isinstance(metric, str):
+            raise bad_value("ablate", "metric", metric, "the name of one")
+        if not isinstance(equalities, Iterable):
+            raise bad_value("ablate", "equalities", equalities, "a list of Inactive")
         self.direction, self.metric = direction, metric
-        self.equalities, self.cost, self.seed = tuple(equalities), cost, seed
-        surfaces = (prior,) if isinstance(prior, Surface) else tuple(prior)
-        if seed < 0:
-            raise bad_value("ablate", "seed", seed, "at least 0")
-        self._earlier = [surface.values_over(self.factors) for surface in surfaces]
+        self.equalities, self.seed = tuple(equalities), seed
+        if not isinstance(seed, int) or seed < 0:
+            raise bad_value("ablate", "seed", seed, "a whole number, at least 0")
+        self._prices = Prices(self.factors, cost)
+        self._earlier = [surface.values_over(self.factors) for surface in _surfaces(prior)]
         self._given = Assumptions(
             space=self.factors.space,
             noisy=self.noise is not None,
@@ -91,8 +96,8 @@ class Ablation:
         if limits.seconds is not None and seconds >= limits.seconds:
             return 0
         left = self.factors.space.size if limits.attempts is None else limits.attempts
-        if limits.usd is not None and self.cost is not None:
-            cheapest = min((self._price(cell) for cell in self._open_sample()), default=0.0)
+        if limits.usd is not None:
+            cheapest = min(map(self._prices, self._open_sample()), default=0.0)
             if self._usd_left() < cheapest:
                 return 0
         return max(0, left - len(self.measurements) - len(self._asked))
@@ -100,10 +105,10 @@ class Ablation:
     def ask(self, k: int = 1) -> list[Suggestion]:
         """Return up to `k` configurations to measure now; each must be told or failed.
 
-        Fewer come back when nothing is left that would tell more.
+        Fewer come back when nothing is left that would tell more, or that the money pays for.
 
         Raises:
-            InputError: If `k` is below 1.
+            InputError: If `k` is below 1, or `cost` gives no price.
             BudgetError: If `k` measurements are more than the budget still allows; none is asked.
         """
         if not isinstance(k, int) or k < 1:
@@ -118,13 +123,13 @@ class Ablation:
             np.random.default_rng([self.seed, len(self.measurements), len(self._asked)]),
             blocked=list(failures(self.factors, self.measurements)),
             pending=self._asked,
-            price=self._price if self.cost is not None else None,
+            prices=self._prices if self._prices.given else None,
+            purse=self._usd_left(),
         )
-        affordable = self._affordable([proposal.cell for proposal in found])
-        self._asked += [proposal.cell for proposal in found[:affordable]]
+        self._asked += [proposal.cell for proposal in found]
         return [
-            Suggestion(config=self.factors.config(proposal.cell), reason=why(proposal))
-            for proposal in found[:affordable]
+            Suggestion.of(proposal, self.factors, self._prices(proposal.cell))
+            for proposal in found
         ]
 
     def tell(
@@ -193,26 +198,13 @@ class Ablation:
                 metrics=metrics,
                 reason=reason,
                 seconds=seconds,
-                usd=self._price(cell) if usd is None else usd,
+                usd=self._prices(cell) if usd is None else usd,
             )
         )
 
-    def _price(self, cell: int) -> float:
-        if self.cost is None:
-            return 0.0
-        price = float(self.cost(self.factors.config(cell)))
-        if not 0 <= price < float("inf"):
-            raise bad_value("ablate", "cost", price, "US dollars, at least 0")
-        return price
-
     def _usd_left(self) -> float:
-        spent = sum(taken.usd for taken in self.measurements) + sum(map(self._price, self._asked))
+        spent = sum(taken.usd for taken in self.measurements) + sum(map(self._prices, self._asked))
         return float("inf") if self.budget.usd is None else self.budget.usd - spent
-
-    def _affordable(self, cells: list[int]) -> int:
-        """Return how many of the cells, in order, the money still pays for."""
-        total = np.cumsum([self._price(cell) for cell in cells])
-        return int((total <= self._usd_left() + 1e-12).sum())
 
     def _open_sample(self) -> list[int]:
         """Return cells whose price says whether anything is affordable."""
@@ -286,8 +278,10 @@ def _run(
     """Measure until the budget is spent or nothing is left that would tell more."""
     if not callable(fn):
         raise bad_value("ablate", "fn", fn, "a function; `ablate_task` ablates a task")
-    if save is not None and not Path(save).parent.is_dir():
-        raise bad_value("ablate", "save", str(save), "a file in a folder that there is")
+    is_path = isinstance(save, str | Path)
+    if save is not None and not (is_path and Path(save).parent.is_dir()):
+        found = str(save) if is_path else save
+        raise bad_value("ablate", "save", found, "a file in a folder that there is")
     if save is not None and Path(save).exists():
         _continue(ablation, save)
     while ablation.remaining and (asked := ablation.ask()):
@@ -326,6 +320,16 @@ def _continue(ablation: Ablation, path: str | Path) -> None:
     if earlier.factors != ablation.factors:
         raise InputError(f"{path}: holds other factors; name another file to save to")
     ablation.measurements = list(earlier.measurements)
+
+
+def _surfaces(prior: object) -> tuple[Surface, ...]:
+    """Return the earlier surfaces; a single one needs no list."""
+    found = tuple(prior) if isinstance(prior, list | tuple) else (prior,)
+    for surface in found:
+        if not isinstance(surface, Surface):
+            allowed = "a Surface, or a list of them; `Surface.load` reads one from its file"
+            raise bad_value("ablate", "prior", surface, allowed)
+    return found
 
 
 def _read_budget(

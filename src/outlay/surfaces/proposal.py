@@ -6,18 +6,21 @@ known, and random configurations.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from outlay.surfaces.beliefs import Assumptions, Beliefs, believe
+from outlay.surfaces.prices import ROUNDING
 from outlay.surfaces.purchase import remaining_uncertainty, smallest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from outlay.surfaces.cube import Edges, FloatArray, IntArray
     from outlay.surfaces.mixture import Observations
+    from outlay.surfaces.prices import Prices
     from outlay.surfaces.space import Space
 
 LISTED = 256
@@ -50,7 +53,8 @@ def propose(
     *,
     blocked: Sequence[int] = (),
     pending: Sequence[int] = (),
-    price: Callable[[int], float] | None = None,
+    prices: Prices | None = None,
+    purse: float = math.inf,
 ) -> list[Proposal]:
     """Return up to `count` cells that together leave the effects least uncertain, best first.
 
@@ -61,22 +65,27 @@ def propose(
         rng: Used only where the space is too large to list.
         blocked: Cells that must not be proposed, such as failed ones.
         pending: Cells in flight; proposals take them as measured.
-        price: Cost of a cell; the gain per cost is then what counts.
+        prices: Costs of cells; the gain per cost is then what counts.
+        purse: What all proposals may cost together. A cell that it does not pay for gives way to
+            the best that it does.
     """
     space = given.space
     known = [int(cell) for cell in space.cells(seen.rows)] if len(seen.values) else []
     excluded = {*known, *blocked, *pending}
     started = [cell for cell in dict.fromkeys(space.anchors) if cell not in excluded]
+    if prices is not None:
+        started = prices.within(started, purse)
     if started:
-        return [Proposal(cell, float("nan")) for cell in started[:count]]
+        return [Proposal(cell, math.nan) for cell in started[:count]]
     if not known:
-        fresh = _fresh(space, excluded, rng)
-        return [] if fresh is None else [Proposal(fresh, float("nan"))]
+        return [Proposal(cell, math.nan) for cell in _fresh(space, excluded, rng, prices, purse)]
     view = workspace(space, known, {*blocked} if given.noisy else excluded, pending, rng)
     if not len(view.candidates):
         return []
     beliefs = believe(given, seen, rng, fading=False)
-    return _greedy(space, beliefs, view, count, price, given.noisy)
+    places = view.cells[view.candidates]
+    costs = np.array([prices(int(cell)) if prices is not None else 1.0 for cell in places])
+    return _greedy(space, beliefs, view, count, costs, purse, noisy=given.noisy)
 
 
 def _greedy(
@@ -84,7 +93,9 @@ def _greedy(
     beliefs: Beliefs,
     view: Workspace,
     count: int,
-    price: Callable[[int], float] | None,
+    costs: FloatArray,
+    purse: float,
+    *,
     noisy: bool,
 ) -> list[Proposal]:
     """Return proposals one after the other, each given that those before it are measured."""
@@ -93,20 +104,21 @@ def _greedy(
     for place in view.pending:
         covariance = _once_measured(covariance, int(place), found.noise)
     chosen: list[Proposal] = []
-    for _ in range(min(count, len(candidates))):
+    for _ in range(count):
+        payable = costs <= purse + ROUNDING
+        candidates, costs = candidates[payable], costs[payable]
+        if not len(candidates):
+            break
         before = _uncertainty(covariance, view)
         remaining = remaining_uncertainty(covariance, found.noise, view.low, view.high, candidates)
-        worth = remaining - before
-        if price is not None:
-            costs = np.array([price(int(view.cells[place])) for place in candidates])
-            worth = worth / np.maximum(costs, 1e-9)
-        best = smallest(worth)
+        best = smallest((remaining - before) / np.maximum(costs, 1e-9))
         place = int(candidates[best])
         gain = 1 - float(remaining[best]) / before if before > 0 else 0.0
         chosen.append(Proposal(int(view.cells[place]), gain))
         covariance = _once_measured(covariance, place, found.noise)
+        purse -= float(costs[best])
         if not noisy:
-            candidates = np.delete(candidates, best)
+            candidates, costs = np.delete(candidates, best), np.delete(costs, best)
     return chosen
 
 
@@ -159,10 +171,18 @@ def neighbours(space: Space, cells: Sequence[int]) -> IntArray:
     return np.unique(space.cells(np.concatenate(found)))
 
 
-def _fresh(space: Space, excluded: set[int], rng: np.random.Generator) -> int | None:
-    """Return a cell that is not excluded, for runs in which nothing has succeeded so far."""
+def _fresh(
+    space: Space,
+    excluded: set[int],
+    rng: np.random.Generator,
+    prices: Prices | None,
+    purse: float,
+) -> list[int]:
+    """Return one cell that is left and affordable, if any; for runs without any value so far."""
     if space.size <= LISTED:
         open_cells = np.setdiff1d(np.arange(space.size), list(excluded))
     else:
         open_cells = np.setdiff1d(rng.integers(0, space.size, LISTED), list(excluded))
-    return int(rng.choice(open_cells)) if len(open_cells) else None
+    if prices is not None:
+        open_cells = open_cells[[prices(int(cell)) <= purse + ROUNDING for cell in open_cells]]
+    return [int(rng.choice(open_cells))] if len(open_cells) else []

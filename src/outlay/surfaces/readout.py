@@ -99,7 +99,8 @@ class Readout:
         mean = found.mean if self.noisy else self._with_measured(cells, found.mean)
         variance = np.array([weights @ found.covariance @ weights])
         added = SUM_SHARE * sum(abs(weight) for weight, _ in parts) * self.added.effect
-        width = self._half(variance, added, np.zeros(1, dtype=bool))
+        measured = np.array([np.isin(cells, list(self.exact)).all()])
+        width = self._half(variance, added, measured)
         return float(weights @ mean), float(width[0])
 
     def contrast(self, weights: Mapping[int, float]) -> tuple[float, float]:

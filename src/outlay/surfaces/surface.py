@@ -72,10 +72,29 @@ class Best:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestion:
-    """What to measure next, and why."""
+    """What to measure next, and why.
+
+    Attributes:
+        config: The configuration.
+        reason: Why, in words.
+        gain: Share of the effects' summed uncertainty that it is expected to remove, 0 to 1;
+            `None` for a starting point.
+        usd: What it costs; 0 where nothing was said of costs.
+    """
 
     config: Config
     reason: str
+    gain: float | None = None
+    usd: float = 0.0
+
+    @classmethod
+    def of(cls, proposal: Proposal, factors: Factors, usd: float = 0.0) -> Suggestion:
+        """Return the proposal for whoever measures it."""
+        gain = None if np.isnan(proposal.gain) else proposal.gain
+        reason = "a starting point"
+        if gain is not None:
+            reason = f"leaves the effects {gain:.0%} less uncertain in sum"
+        return cls(config=factors.config(proposal.cell), reason=reason, gain=gain, usd=usd)
 
 
 class Surface:
@@ -207,7 +226,7 @@ class Surface:
         blocked = list(failures(self.factors, self.measurements))
         rng = np.random.default_rng([self.seed, len(self.measurements)])
         found = propose(self._given, self._seen, k, rng, blocked=blocked)
-        return [Suggestion(config=self.factors.config(p.cell), reason=why(p)) for p in found]
+        return [Suggestion.of(proposal, self.factors) for proposal in found]
 
     def structure(self) -> list[tuple[tuple[Inactive, ...], float]]:
         """Return sets of inactive options that exact ties suggest, with probabilities, best first.
@@ -387,13 +406,6 @@ class Surface:
             sign * mean, covariance, DRAWS, method="eigh"
         )
         return float((draws[:, 0] >= draws.max(axis=1) - TIE * self.beliefs.spread).mean())
-
-
-def why(proposal: Proposal) -> str:
-    """Return the reason for a proposal in words."""
-    if np.isnan(proposal.gain):
-        return "a starting point"
-    return f"leaves the effects {proposal.gain:.0%} less uncertain in sum"
 
 
 def _estimate(found: Reading, place: int) -> Estimate:

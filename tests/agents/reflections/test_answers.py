@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outlay.agents.plans import Edit, apply_edits
-from outlay.agents.reflections.answers import LONGEST_ANSWER, parse
+from outlay.agents.reflections.answers import LONGEST_ANSWER, Parsed, parse
 from outlay.agents.reflections.asking import Ask
 from outlay.agents.reflections.texts import editable_lines, same_plan
 from outlay.bench.designs.gated_search import world
-from outlay.events import Child, Reflected, decode, encode
+from outlay.events import Child, Design, Reflected, decode, encode
 from tests.agents.reflections.samples import IDEAS, ROOT
 
 ASK = Ask(plan=ROOT, asked=3, first=5, known=frozenset([same_plan(ROOT)]))
@@ -38,9 +38,13 @@ def answer(*children: dict[str, Any]) -> str:
     return json.dumps({"children": list(children)})
 
 
+def problems(found: Parsed) -> tuple[str, ...]:
+    return tuple(rejected.reason for rejected in found.rejected)
+
+
 def test_children_are_numbered_and_their_edits_kept() -> None:
     found = parse(answer(told(), told(1, "Another line.", chance=1)), ASK)
-    assert found.problems == ()
+    assert found.rejected == ()
     assert [child.node for child in found.children] == [5, 6]
     first = found.children[0]
     assert first == Child(
@@ -95,9 +99,9 @@ def test_what_is_wrong_with_a_child_is_said_and_the_others_stay(child: Any, prob
     found = parse(answer(child, told(1, "Another line.")), ask)
     assert [c.node for c in found.children] == [5]
     assert found.children[0].edits[0][1] == "Another line."
-    assert len(found.problems) == 1
-    assert found.problems[0].startswith("child 1: ")
-    assert problem in found.problems[0]
+    assert len(problems(found)) == 1
+    assert problems(found)[0].startswith("child 1: ")
+    assert problem in problems(found)[0]
 
 
 WHOLE = answer(told())
@@ -125,20 +129,20 @@ WHOLE = answer(told())
 def test_why_an_answer_brings_no_plan_is_said(text: str, problem: str) -> None:
     found = parse(text, ASK)
     assert found.children == ()
-    (said,) = found.problems
+    (said,) = problems(found)
     assert problem in said
 
 
 def test_thousands_of_children_are_as_many_as_were_asked_for() -> None:
     found = parse(answer(*(told(1, f"line {k}") for k in range(3_000))), ASK)
     assert len(found.children) == 3
-    assert found.problems == ("found 3000 children, allowed: up to 3",)
+    assert problems(found) == ("found 3000 children, allowed: up to 3",)
 
 
 def test_two_equal_children_are_one() -> None:
     found = parse(answer(told(), told(hypothesis="Other words.")), ASK)
     assert len(found.children) == 1
-    assert found.problems == (
+    assert problems(found) == (
         "child 2: has the same plan as child 1, allowed: one that is not there yet",
     )
 
@@ -146,7 +150,7 @@ def test_two_equal_children_are_one() -> None:
 def test_more_children_than_asked_are_left_out() -> None:
     found = parse(answer(*(told(1, f"line {k}") for k in range(5))), ASK)
     assert len(found.children) == 3
-    assert found.problems == ("found 5 children, allowed: up to 3",)
+    assert problems(found) == ("found 5 children, allowed: up to 3",)
 
 
 def test_half_a_direction_is_none() -> None:
@@ -157,36 +161,51 @@ def test_half_a_direction_is_none() -> None:
 def test_the_first_plan_is_drafted_whole() -> None:
     text = json.dumps({"title": "T", "hypothesis": "H", "approach": ["a", "b"]})
     found = parse(text, Ask(plan="", asked=1, first=0))
-    assert found.problems == ()
+    assert found.rejected == ()
     plan = "# T\n\n## Hypothesis\n\nH\n\n## Approach\n\na\nb\n"
     assert found.children == (Child(node=0, plan=plan, hypothesis="H"),)
-    assert parse(text, Ask(plan="", asked=1, first=0, known=frozenset([same_plan(plan)]))) == (
-        (),
-        ("the answer: the plan is in the tree, allowed: another one",),
-    )
+    again = parse(text, Ask(plan="", asked=1, first=0, known=frozenset([same_plan(plan)])))
+    assert again.children == ()
+    assert problems(again) == ("the answer: the plan is in the tree, allowed: another one",)
 
 
 @pytest.mark.parametrize(
-    ("design", "problem"),
+    ("arms", "seeds", "problem", "saved"),
     [
-        ({"arms": ["arm 6"], "seeds": 4}, "its design is uninformative: it would tell 0 nats"),
-        ({"arms": ["arm 0", "arm 1", "arm 2", "arm 3"], "seeds": 12}, "unaffordable"),
-        ({"arms": ["arm 99"], "seeds": 4}, "allowed: arm 0, arm 1"),
-        ({"arms": ["arm 0"], "seeds": 99}, "seeds: found 99"),
+        ([6], 4, "its design is uninformative: it would tell 0 nats", 3.0),
+        ([0, 1, 2, 3], 12, "its design is unaffordable: it costs 7.6 units, and 6 are left", 7.6),
+        ([99], 4, "allowed: arm 0, arm 1", 0.0),
+        ([0], 99, "seeds: found 99", 0.0),
     ],
 )
-def test_a_design_that_does_not_pass_the_gate_is_sent_back(design: Any, problem: str) -> None:
+def test_a_design_that_does_not_pass_the_gate_is_sent_back(
+    arms: list[int], seeds: int, problem: str, saved: float
+) -> None:
     ask = ASK._replace(hypotheses=world(1).state)
-    found = parse(answer(told(design=design)), ask)
+    names = [f"arm {arm}" for arm in arms]
+    found = parse(answer(told(design={"arms": names, "seeds": seeds})), ask)
     assert found.children == ()
-    assert problem in found.problems[0]
+    (rejected,) = found.rejected
+    assert problem in rejected.reason
+    assert rejected.saved == pytest.approx(saved)
+    assert rejected.design == (Design(arms=tuple(names), seeds=seeds) if saved else None)
 
 
-def test_a_design_that_passes_stands_in_the_summary() -> None:
+def test_a_design_that_passes_is_in_the_plan_and_its_summary() -> None:
     ask = ASK._replace(hypotheses=world(1).state)
     found = parse(answer(told(design={"arms": ["arm 1", "arm 0"], "seeds": 6})), ask)
-    assert found.problems == ()
+    assert found.rejected == ()
+    assert found.children[0].design == Design(arms=("arm 0", "arm 1"), seeds=6)
     assert found.children[0].summary.endswith("\n\nDesign: arm 0, arm 1, with 6 seeds.\n")
+
+
+def test_the_plans_of_one_answer_share_the_budget_of_designs() -> None:
+    ask = ASK._replace(hypotheses=world(1).state)  # 6 units
+    first, second = ({"arms": [f"arm {arm}"], "seeds": 6} for arm in (0, 1))  # 3.7 each
+    found = parse(answer(told(design=first), told(1, "Another line.", design=second)), ask)
+    assert len(found.children) == 1
+    words = "child 2: its design is unaffordable: it costs 3.7 units, and 2.3 are left"
+    assert problems(found)[0].startswith(words)
 
 
 @pytest.mark.parametrize(
@@ -211,12 +230,12 @@ def test_no_text_makes_it_raise(text: str) -> None:
     for ask in (ASK, Ask(plan="", asked=1, first=0)):
         found = parse(text, ask)
         assert found.children == ()
-        assert found.problems
-        assert all(len(problem) <= 400 for problem in found.problems)
+        assert found.rejected
+        assert all(len(problem) <= 400 for problem in problems(found))
 
 
 def test_the_bound_of_an_answer_is_stated() -> None:
-    assert parse(" " * (LONGEST_ANSWER + 1), ASK).problems == (
+    assert problems(parse(" " * (LONGEST_ANSWER + 1), ASK)) == (
         "the answer has more than 1,000,000 characters",
     )
 
@@ -225,7 +244,7 @@ def test_a_first_plan_that_says_nothing_is_none() -> None:
     text = json.dumps({"title": "T", "hypothesis": "H", "approach": [" ", ""]})
     found = parse(text, Ask(plan="", asked=1, first=0))
     assert found.children == ()
-    assert "approach: found blank lines only" in found.problems[0]
+    assert "approach: found blank lines only" in problems(found)[0]
 
 
 FIRST = json.dumps({"title": "T", "hypothesis": "H", "approach": ["a", "b"]})
@@ -253,8 +272,8 @@ def test_a_damaged_answer_brings_plans_or_says_why_not(
     for place, length, new in damages:
         text = text[:place] + new + text[place + length :]
     found = parse(text, ask)
-    assert found.children or found.problems or json.loads(text.strip("` \n")) == {"children": []}
-    for problem in found.problems:
+    assert found.children or problems(found) or json.loads(text.strip("` \n")) == {"children": []}
+    for problem in problems(found):
         assert problem
         assert "\n" not in problem
         assert len(problem) <= 400
@@ -289,11 +308,11 @@ def test_whatever_it_says_the_children_fit_into_the_log(text: str) -> None:
     assert len(plans | {same_plan(ROOT)}) == len(found.children) + 1
     event = Reflected(node=0, asked=3, children=found.children)
     assert decode(encode(event)) == event
-    assert msgspec.json.encode(found.problems)
+    assert msgspec.json.encode(found.rejected)
 
 
 def test_every_idea_of_the_samples_is_a_valid_answer() -> None:
     for k, (axis, direction, line) in enumerate(IDEAS):
         old = next(text for text in LINES if text[:2] == line[:2])
         made = told(LINES.index(old), line, axis=axis, direction=direction, chance=k + 1)
-        assert parse(answer(made), ASK).problems == ()
+        assert parse(answer(made), ASK).rejected == ()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +15,7 @@ from outlay.agents.reflections.question import Told, question
 from outlay.agents.reflections.shape import ROOMY
 from outlay.agents.reflections.texts import plan_of
 from outlay.bench.designs.gated_search import world
+from outlay.designs.states import paper_limit
 from tests.agents.reflections.samples import DIGITS, LOG, ROOT, attempt, child, model_run, searched
 
 if TYPE_CHECKING:
@@ -169,8 +170,25 @@ def test_the_gate_says_what_passes() -> None:
     ask = Ask(plan=ROOT, asked=1, first=7, hypotheses=hypotheses)
     text = question(state, state.tree.root, ask)
     assert "Competing explanations, with the belief in each:\n- explanation 0: 0." in text
+    told = f"of arms that are not named, 0:\n- {hypotheses.hypotheses[0]}: arm 0 1\n"
+    assert told in text
     assert re.search(r"at least 5% as much per cost as the best one: arm \d", text)
     assert "- `design`: arms and seeds, or null" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"prior": (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)}, "Nothing is left to know about them"),
+        ({"limits": (paper_limit(1.0),)}, "What is left of the budget pays for no design"),
+    ],
+)
+def test_no_design_is_asked_for_where_none_could_pass(changes: dict[str, Any], words: str) -> None:
+    state, hypotheses = searched(1), replace(world(1).state, **changes)
+    ask = Ask(plan=ROOT, asked=1, first=7, hypotheses=hypotheses)
+    text = question(state, state.tree.root, ask)
+    assert words in text
+    assert "as much per cost" not in text
 
 
 @pytest.mark.parametrize("most", [0, 1, 30, 60, 700, 5_000])

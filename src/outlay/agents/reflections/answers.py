@@ -12,7 +12,7 @@ from outlay.agents.plans import Edit, apply_edits
 from outlay.agents.reflections.shape import EDITS, LINES, SLUG
 from outlay.agents.reflections.texts import LONGEST_PLAN, root_plan, same_plan
 from outlay.errors import InputError, OutlayError
-from outlay.events import Child
+from outlay.events import Child, Design, Rejected
 
 if TYPE_CHECKING:
     from outlay.agents.reflections.asking import Ask
@@ -33,11 +33,19 @@ class Parsed(NamedTuple):
 
     Attributes:
         children: Plans that may be added to the tree, numbered on from `Ask.first`.
-        problems: What is wrong with the rest, one line each, for whoever wrote it.
+        rejected: What is wrong with the rest, one line each, for whoever wrote it.
     """
 
     children: tuple[Child, ...]
-    problems: tuple[str, ...]
+    rejected: tuple[Rejected, ...]
+
+
+class _GateError(InputError):
+    """Raised for a child whose design does not pass the gate."""
+
+    def __init__(self, reason: str, design: Design, saved: float) -> None:
+        super().__init__(reason)
+        self.design, self.saved = design, saved
 
 
 class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,9 +92,10 @@ def parse(text: str, ask: Ask) -> Parsed:
         ask: What was asked for.
     """
     if len(text) > LONGEST_ANSWER:
-        return Parsed((), (f"the answer has more than {LONGEST_ANSWER:,} characters",))
+        reason = f"the answer has more than {LONGEST_ANSWER:,} characters"
+        return Parsed((), (Rejected(reason=reason),))
     if not text.strip():
-        return Parsed((), ("the answer is empty",))
+        return Parsed((), (Rejected(reason="the answer is empty"),))
     try:
         body = _unfenced(text).encode()
         if not ask.plan:
@@ -99,19 +108,21 @@ def parse(text: str, ask: Ask) -> Parsed:
 
 def _parsed(found: list[msgspec.Raw], ask: Ask) -> Parsed:
     children: list[Child] = []
-    problems: list[str] = []
+    rejected: list[Rejected] = []
     known = {same_plan(ask.plan): "has the plan that it was made from", **_known(ask)}
     for number, raw in enumerate(found[: ask.asked], 1):
         try:
             child, plan = _child(bytes(raw), ask, known)
         except (ValueError, RecursionError, OutlayError) as error:
-            problems.append(_complaint(f"child {number}", error))
+            rejected.append(_complaint(f"child {number}", error))
         else:
             known[plan] = f"has the same plan as child {number}"
             children.append(msgspec.structs.replace(child, node=ask.first + len(children)))
+            ask = _after(ask, child.design)
     if len(found) > ask.asked:
-        problems.append(f"found {len(found)} children, allowed: up to {ask.asked}")
-    return Parsed(tuple(children), tuple(problems))
+        reason = f"found {len(found)} children, allowed: up to {ask.asked}"
+        rejected.append(Rejected(reason=reason))
+    return Parsed(tuple(children), tuple(rejected))
 
 
 def _known(ask: Ask) -> dict[str, str]:
@@ -130,16 +141,18 @@ def _child(body: bytes, ask: Ask, known: dict[str, str]) -> tuple[Child, str]:
     if (told.axis, told.direction) in ask.retired:
         raise InputError(f"{told.axis}: {told.direction} was given up, allowed: another way")
     design = _checked_design(told.design, ask)
+    words = f"Design: {', '.join(design.arms)}, with {design.seeds} seeds." if design else ""
     child = Child(
         node=ask.first,
         edits=tuple((edit.search, edit.replace) for edit in edits),
-        summary="\n\n".join(part for part in (told.changes.strip(), design) if part) + "\n",
+        summary="\n\n".join(part for part in (told.changes.strip(), words) if part) + "\n",
         axis=told.axis if told.direction else None,
         direction=told.direction if told.axis else None,
         prior=told.chance / 100,
         hypothesis=told.hypothesis,
         rationale=told.rationale,
         risks=told.risks,
+        design=design,
     )
     return child, same_plan(plan)
 
@@ -155,20 +168,31 @@ def _root(body: bytes, ask: Ask) -> Child:
     return Child(node=ask.first, plan=plan, hypothesis=told.hypothesis)
 
 
-def _checked_design(told: _Design | None, ask: Ask) -> str:
-    """Return the design in words, or an empty text; raises `OutlayError` if it does not pass."""
+def _checked_design(told: _Design | None, ask: Ask) -> Design | None:
+    """Return the design, if there is one; raises `OutlayError` if it does not pass."""
     if told is None or ask.hypotheses is None:
-        return ""
-    from outlay.designs.costs import Design  # loads numpy, which takes a while
-    from outlay.designs.gate import gate
-    from outlay.designs.states import arm_index
+        return None
+    from outlay.designs.gate import gate  # loads numpy, which takes a while
+    from outlay.designs.states import design_of
 
-    arms = sorted({arm_index(ask.hypotheses, arm) for arm in told.arms})
-    verdict = gate(ask.hypotheses, Design(tuple(arms), told.seeds))
+    found = design_of(ask.hypotheses, told.arms, told.seeds)
+    design = Design(arms=tuple(ask.hypotheses.arms[arm] for arm in found.arms), seeds=found.seeds)
+    verdict = gate(ask.hypotheses, found)
     if not verdict.passed:
-        raise InputError(f"its design is {verdict.kind}: {verdict.reason}")
-    named = ", ".join(ask.hypotheses.arms[arm] for arm in arms)
-    return f"Design: {named}, with {told.seeds} seeds."
+        reason = f"its design is {verdict.kind}: {verdict.reason}"
+        raise _GateError(reason, design, verdict.saved)
+    return design
+
+
+def _after(ask: Ask, design: Design | None) -> Ask:
+    """Return the ask with the design paid, so that the plans of one answer share a budget."""
+    if design is None or ask.hypotheses is None:
+        return ask
+    from outlay.designs.catalogue import paid  # loads numpy, which takes a while
+    from outlay.designs.states import design_of
+
+    found = design_of(ask.hypotheses, design.arms, design.seeds)
+    return ask._replace(hypotheses=paid(ask.hypotheses, found))
 
 
 def _sized(plan: str) -> str:
@@ -193,5 +217,8 @@ def _unfenced(text: str) -> str:
     return re.sub(r"^[a-zA-Z]*\s", "", stripped[first + 3 : last])
 
 
-def _complaint(what: str, error: Exception) -> str:
-    return " ".join(f"{what}: {error}".split())[:400]
+def _complaint(what: str, error: Exception) -> Rejected:
+    reason = " ".join(f"{what}: {error}".split())[:400]
+    if isinstance(error, _GateError):
+        return Rejected(reason=reason, design=error.design, saved=error.saved)
+    return Rejected(reason=reason)

@@ -21,8 +21,8 @@ class Ask(NamedTuple):
         first: Number of the first of them in the tree.
         known: Plans in the tree as `same_plan` gives them; none of them is wanted again.
         retired: (axis, direction) that were given up.
-        hypotheses: What the experiments are to tell apart, if anything; then every child may
-            name a design, which passes a gate or is sent back.
+        hypotheses: What the experiments are to tell apart, if anything, under the present
+            beliefs; then every child may name a design, which passes a gate or is sent back.
     """
 
     plan: str
@@ -33,7 +33,7 @@ class Ask(NamedTuple):
     hypotheses: ResearchState | None = None
 
 
-def ask_for(state: State, node: Node, asked: int, hypotheses: ResearchState | None = None) -> Ask:
+def ask_for(state: State, node: Node, asked: int) -> Ask:
     """Return what is asked below a node; the first plan, while the node has none."""
     directions = state.directions
     plan = plan_of(node)
@@ -43,5 +43,5 @@ def ask_for(state: State, node: Node, asked: int, hypotheses: ResearchState | No
         first=len(state.tree.nodes) if plan else node.id,
         known=frozenset(same_plan(text) for text in plans_of(state.tree.nodes) if text),
         retired=directions.dead_ends.retired if directions.settings.dead_ends else frozenset(),
-        hypotheses=hypotheses,
+        hypotheses=state.beliefs.now if state.beliefs is not None else None,
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from outlay.agents.quoting import log_excerpt, mark, quoted, shortened
 from outlay.agents.reflections.history import evidence, history, standing
 from outlay.agents.reflections.shape import ROOMY
+from outlay.errors import BudgetError
 
 if TYPE_CHECKING:
     from outlay.agents.reflections.asking import Ask
@@ -64,7 +65,7 @@ def question(
     texts = _texts(state, node, ask, told)
     word = mark(state.started.uid if state.started is not None else "", list(texts.values()))
     # What is the same for every node comes first, where a provider's cache knows it.
-    fixed = [_rules(word), _wanted(ask, bounds), _gate(ask.hypotheses), evidence(state)]
+    fixed = [_rules(word), _wanted(ask, bounds), _gate(ask), evidence(state)]
     fixed += [standing(state, node)]
 
     def assembled(texts: dict[str, str]) -> str:
@@ -138,19 +139,40 @@ def _cut(name: str, text: str, most: int) -> str:
     return log_excerpt(text, most) if name == "log" else shortened(text, most)
 
 
-def _gate(hypotheses: ResearchState | None) -> str:
-    if hypotheses is None:
+def _gate(ask: Ask) -> str:
+    if ask.hypotheses is None:
         return ""
-    from outlay.designs.gate import LEAST_SHARE  # loads numpy, which takes a while
-    from outlay.designs.interfaces import describe
+    from outlay.designs.interfaces import describe  # loads numpy, which takes a while
+
+    known = ask.hypotheses
+    text = f"# What the experiments are to tell apart\n\n{describe(known)}\n{_predicted(known)}"
+    return f"{text}\n{_designs(known)}" if ask.plan else text
+
+
+def _predicted(hypotheses: ResearchState) -> str:
+    lines = ["What each of them predicts, as mean outcomes; of arms that are not named, 0:"]
+    for name, means in zip(hypotheses.hypotheses, hypotheses.signatures, strict=True):
+        pairs = zip(hypotheses.arms, means, strict=True)
+        told = ", ".join(f"{arm} {mean:g}" for arm, mean in pairs if mean)
+        lines.append(f"- {name}: {told or 'no arm'}")
+    return "\n".join(lines)
+
+
+def _designs(hypotheses: ResearchState) -> str:
+    from outlay.designs.gate import LEAST_SHARE, described, is_settled
     from outlay.designs.searching import best_affordable
 
-    best = best_affordable(hypotheses)
-    arms = ", ".join(hypotheses.arms[arm] for arm in best.arms)
+    if is_settled(hypotheses):
+        return "Nothing is left to know about them, so no child names a design."
+    try:
+        best = described(hypotheses, best_affordable(hypotheses))
+    except BudgetError:
+        return "What is left of the budget pays for no design, so no child names one."
     return (
-        f"# What the experiments are to tell apart\n\n{describe(hypotheses)}\n"
-        "A child may name a design. It is sent back unless it fits the budget and tells at least "
-        f"{LEAST_SHARE:.0%} as much per cost as the best one: {arms} with {best.seeds} seeds."
+        "A child may name a design, the experiment that its plan carries out. It is sent back "
+        f"unless it fits the budget and tells at least {LEAST_SHARE:.0%} as much per cost as the "
+        f"best one: {best}. Its outcome is read from the evaluator's numbers that have the arms' "
+        "names."
     )
 
 
