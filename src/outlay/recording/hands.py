@@ -11,15 +11,8 @@ from outlay.errors import OutlayError
 from outlay.execution.environment import child_environment, for_uv, threads
 from outlay.execution.job import AgentTold, Result
 from outlay.execution.pool import LocalPool
-from outlay.jobs import (
-    Place,
-    job_for,
-    job_id,
-    settle_attempt,
-    settle_measurement,
-    settle_reflection,
-    template,
-)
+from outlay.jobs import Place, job_for, job_id, template
+from outlay.settling import settle_attempt, settle_measurement, settle_reflection
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,8 +100,7 @@ class Hands:
         if (seconds := state.task.limits.seconds) is not None:
             job = job._replace(seconds=seconds * len(job.runs))
         if isinstance(settled, events.AttemptSettled) and not state.with_levers:
-            start = state.started.files if state.started is not None else ""
-            left = job.subjects[0]._replace(files=settled.files or start)
+            left = job.subjects[0]._replace(files=settled.files or state.start)
             job = job._replace(subjects=(left,))
         return job
 
