@@ -55,16 +55,16 @@ class Place:
         return self.folder / "objects"
 
 
-def work_of(launch: Launch) -> str:
-    """Return the id of the work that a launch belongs to."""
-    if isinstance(launch, events.AttemptLaunched):
-        return f"a{launch.attempt}"
-    return launch.work
+def work_of(event: Launch | Settled) -> str:
+    """Return the id of the work that a launch or an outcome belongs to."""
+    if isinstance(event, events.AttemptLaunched | events.AttemptSettled):
+        return f"a{event.attempt}"
+    return event.work
 
 
-def job_id(launch: Launch) -> str:
+def job_id(event: Launch | Settled) -> str:
     """Return the id of the job of this try."""
-    return f"{work_of(launch)}.{launch.trial}"
+    return f"{work_of(event)}.{event.trial}"
 
 
 def token(state: State, launch: Launch) -> str:
