@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         AttemptLaunched,
         Launch,
         ReflectionLaunched,
+        Settled,
     )
     from outlay.state import State
     from outlay.task import Task
