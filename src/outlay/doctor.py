@@ -17,7 +17,8 @@ import msgspec
 from outlay.agents.access import LEVERS
 from outlay.agents.refusals import refuse_agent
 from outlay.allocation.policies import by_name
-from outlay.decision import NOISE_SEEDS, final_reserve
+from outlay.decision.baseline import NOISE_SEEDS
+from outlay.decision.reserves import final_reserve
 from outlay.errors import InputError, OutlayError
 from outlay.execution import sandbox
 from outlay.execution.snapshot import load
@@ -203,8 +204,7 @@ def _surroundings(task: Task) -> list[Check]:
 
 def _kept(task: Task, objects: Path, state: State) -> Check:
     """Return how many files attempts start from, and how many of them are protected."""
-    files = state.started.files if state.started is not None else ""
-    paths = list(load(files, objects))
+    paths = list(load(state.start, objects))
     safe = sum(matches(path, task.workspace.protected) for path in paths)
     hidden = sum(matches(path, task.workspace.hidden) for path in paths)
     found = f"{len(paths)} files, {safe} protected, {hidden} hidden"
