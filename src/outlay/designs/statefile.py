@@ -9,36 +9,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from outlay.designs.costs import Cost, Design, Limit, LinearCost, TableCost
+from outlay.designs._costfile import CostRule, LimitRule, check_arms, cost_to_json, limit_of
+from outlay.designs.costs import Limit
 from outlay.designs.outcomes import PAPER_NOISE, GaussianOutcomes, GridOutcomes, Outcomes
 from outlay.designs.states import ResearchState
-from outlay.errors import InputError, bad_value
+from outlay.errors import InputError
 
 _LARGEST_FILE = 10_000_000
-
-
-class _Price(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    arms: list[str]
-    seeds: int
-    cost: float
-
-
-class _Cost(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    unit: str = "units"
-    setup: float | None = None
-    per_arm: float | dict[str, float] | None = None
-    per_seed: float | None = None
-    per_run: float | None = None
-    designs: list[_Price] | None = None
-
-    def named(self) -> list[str]:
-        """Return the parts of the linear rule that the file names."""
-        parts = ("setup", "per_arm", "per_seed", "per_run")
-        return [part for part in parts if getattr(self, part) is not None]
-
-
-class _Limit(_Cost, forbid_unknown_fields=True, kw_only=True):
-    budget: float
 
 
 class _Hypothesis(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -57,8 +34,8 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     hypotheses: list[_Hypothesis]
     arms: list[str]
     budget: float
-    cost: _Cost | None = None
-    limits: list[_Limit] = msgspec.field(default_factory=list)
+    cost: CostRule | None = None
+    limits: list[LimitRule] = msgspec.field(default_factory=list)
     seeds: tuple[int, int] = (2, 12)
     outcomes: _Outcomes = msgspec.field(default_factory=_Outcomes)
     question: str = ""
@@ -135,7 +112,7 @@ def parse_state(data: Any, where: str = "state") -> ResearchState:
             prior=_prior(file),
             arms=tuple(file.arms),
             signatures=tuple(_signature(file, h) for h in file.hypotheses),
-            limits=(_first_limit(file), *(_limit(file, x, x.budget) for x in file.limits)),
+            limits=(_first_limit(file), *(limit_of(file.arms, x, x.budget) for x in file.limits)),
             seeds=file.seeds,
             outcomes=_outcomes(file.outcomes),
             question=file.question,
@@ -161,7 +138,7 @@ def _signature(file: _File, hypothesis: _Hypothesis) -> tuple[float, ...]:
     signature = hypothesis.signature
     if isinstance(signature, list):
         return tuple(signature)
-    _check_arms(file, f"signature of {hypothesis.name}", list(signature))
+    check_arms(file.arms, f"signature of {hypothesis.name}", list(signature))
     return tuple(signature.get(arm, 0.0) for arm in file.arms)
 
 
@@ -169,64 +146,7 @@ def _first_limit(file: _File) -> Limit:
     """Return the budget with its cost rule; without any, the paper's (Eq. 3)."""
     if file.cost is None:
         return Limit(budget=file.budget)
-    return _limit(file, file.cost, file.budget)
-
-
-def _limit(file: _File, cost: _Cost, budget: float) -> Limit:
-    key = "limits" if isinstance(cost, _Limit) else "cost"
-    return Limit(unit=cost.unit, budget=budget, cost=_cost(file, cost, key))
-
-
-def _cost(file: _File, cost: _Cost, key: str) -> Cost:
-    """Return the rule; what a table leaves out costs nothing, but it must name something."""
-    named = cost.named()
-    if cost.designs is not None:
-        if named:
-            raise InputError(f"{key}: found {named[0]} beside designs, allowed: one of the two")
-        return TableCost(prices=_prices(file, cost.designs, key))
-    if not named:
-        raise InputError(
-            f"{key}: found no price of {cost.unit}, allowed: one or more of setup, per_arm, "
-            "per_seed and per_run (those left out are 0), or designs"
-        )
-    return LinearCost(
-        setup=cost.setup or 0.0,
-        per_arm=_per_arm(file, cost.per_arm, key),
-        per_seed=cost.per_seed or 0.0,
-        per_run=cost.per_run or 0.0,
-    )
-
-
-def _per_arm(
-    file: _File, given: float | dict[str, float] | None, key: str
-) -> float | tuple[float, ...]:
-    if not isinstance(given, dict):
-        return given or 0.0
-    _check_arms(file, f"{key}.per_arm", list(given))
-    missing = [arm for arm in file.arms if arm not in given]
-    if missing:
-        raise InputError(f"{key}.per_arm: {missing[0]!r} is missing; write 0 if it costs nothing")
-    return tuple(given[arm] for arm in file.arms)
-
-
-def _prices(file: _File, rows: list[_Price], key: str) -> dict[Design, float]:
-    if not rows:
-        raise InputError(f"{key}.designs: found no row, allowed: one or more designs")
-    prices: dict[Design, float] = {}
-    for row in rows:
-        _check_arms(file, f"{key}.designs", row.arms)
-        design = Design(tuple(sorted(file.arms.index(arm) for arm in row.arms)), row.seeds)
-        if design in prices:
-            shown = f"{', '.join(row.arms)} with {row.seeds} seeds"
-            raise InputError(f"{key}.designs: {shown} is listed twice; give each design one row")
-        prices[design] = row.cost
-    return prices
-
-
-def _check_arms(file: _File, key: str, names: list[str]) -> None:
-    for name in names:
-        if name not in file.arms:
-            raise bad_value(key, "arm", name, ", ".join(file.arms))
+    return limit_of(file.arms, file.cost, file.budget)
 
 
 def _outcomes(outcomes: _Outcomes) -> Outcomes:
@@ -256,26 +176,6 @@ def state_to_json(state: ResearchState) -> dict[str, Any]:
         "seeds": list(state.seeds),
         "outcomes": outcomes,
         "budget": first.budget,
-        "cost": _cost_to_json(state, first),
-        "limits": [{"budget": x.budget, **_cost_to_json(state, x)} for x in others],
-    }
-
-
-def _cost_to_json(state: ResearchState, limit: Limit) -> dict[str, Any]:
-    cost = limit.cost
-    if isinstance(cost, TableCost):
-        designs = [
-            {"arms": [state.arms[arm] for arm in arms], "seeds": seeds, "cost": price}
-            for (arms, seeds), price in cost.prices.items()
-        ]
-        return {"unit": limit.unit, "designs": designs}
-    per_arm: Any = cost.per_arm
-    if isinstance(per_arm, tuple):
-        per_arm = dict(zip(state.arms, per_arm, strict=True))
-    return {
-        "unit": limit.unit,
-        "setup": cost.setup,
-        "per_arm": per_arm,
-        "per_seed": cost.per_seed,
-        "per_run": cost.per_run,
+        "cost": cost_to_json(state, first),
+        "limits": [{"budget": x.budget, **cost_to_json(state, x)} for x in others],
     }
