@@ -116,7 +116,7 @@ def _build(
     values = read_tables(_over(tables, document, where), where)
     root = folder.resolve()
     workspace = (root / values["task"].pop("workspace", ".")).resolve()
-    hypotheses = _hypotheses(values["task"], root, workspace)
+    hypotheses = _hypotheses(values["task"], root, workspace, where)
     task = Task(
         name=values["task"].pop("name", "") or _absent(where, "task.name", "a short name"),
         question=values["task"].pop("question", "")
@@ -140,7 +140,7 @@ def _build(
     return task
 
 
-def _hypotheses(values: dict[str, Any], root: Path, workspace: Path) -> dict[str, Any]:
+def _hypotheses(values: dict[str, Any], root: Path, workspace: Path, where: str) -> dict[str, Any]:
     """Take the file of hypotheses out and return what it says; in the workspace it is hidden.
 
     Whoever carries an experiment out should not read what each explanation predicts.
@@ -150,8 +150,11 @@ def _hypotheses(values: dict[str, Any], root: Path, workspace: Path) -> dict[str
         return {}
     from outlay.designs.statefile import read_state, state_to_json  # loads numpy
 
-    file = (root / name).resolve()
-    found = state_to_json(read_state(file))
+    try:
+        file = (root / name).resolve()
+        found = state_to_json(read_state(file))
+    except ValueError as error:  # an InputError is one too, and so is a name with a null byte
+        raise InputError(f"{where}: task.hypotheses: found {name!r}: {error}") from error
     if file.is_relative_to(workspace):
         path = file.relative_to(workspace).as_posix()
         hidden = values.get("hidden", ())
