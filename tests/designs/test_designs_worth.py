@@ -64,3 +64,8 @@ def test_another_prior_that_changes_nothing_keeps_the_design():
     settled = design(state_of((1.0, 0.0), np.eye(2))).sensitivity
     assert settled[0].best.gain > 0.1
     assert settled[1].best.gain == pytest.approx(0, abs=1e-12)
+
+
+def test_a_plan_with_nothing_to_learn_has_a_picture():
+    figure = design(state_of((1.0, 0.0), np.eye(2))).plot()
+    assert figure.axes[0].get_ylim() == (0, 1)
