@@ -5,6 +5,7 @@ The evaluator is tried as the run's baseline would be, in a place that is thrown
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from outlay.agents import access
 from outlay.agents.access import LEVERS
 from outlay.agents.refusals import refuse_agent
 from outlay.allocation.policies import by_name
@@ -21,6 +23,7 @@ from outlay.decision.baseline import NOISE_SEEDS
 from outlay.decision.reserves import final_reserve
 from outlay.errors import InputError, OutlayError
 from outlay.execution import sandbox
+from outlay.execution.agent import by_itself
 from outlay.execution.snapshot import load
 from outlay.globs import matches
 from outlay.session import sitting
@@ -40,6 +43,11 @@ CHALLENGERS = 0.4
 PAIRS_EACH = 2.5
 """Pairs that such a comparison takes on average."""
 
+
+_WEAKER = {
+    "unshare": "unshare: own processes; files and network are shared",
+    "subreaper": "subreaper: processes are found and ended; files and network are shared",
+}
 
 _KEYS = {
     "check": "evaluate.check",
@@ -131,7 +139,12 @@ def examine(task: Task, settings: Settings, where: str) -> Findings:
     refuse_baseline(state, where)
     return Findings(
         task=task.name,
-        checks=[*_surroundings(task), kept, *_evaluator(state), *(refused or _plan(task, state))],
+        checks=[
+            *_surroundings(task, able.agent),
+            kept,
+            *_evaluator(state),
+            *(refused or _plan(task, state)),
+        ],
         noise=_noise_kind(state),
         noise_sd=state.contest.noise.sd,
         values=list(state.baseline_values.values()),
@@ -186,20 +199,31 @@ def expected_cost(state: State) -> Cost:
     )
 
 
-def _surroundings(task: Task) -> list[Check]:
+def _surroundings(task: Task, agent: str) -> list[Check]:
     free = shutil.disk_usage(task.workspace.path).free
-    kind = sandbox.best()
-    held = {
-        "bwrap": "bubblewrap: own processes, own network, the run's store out of sight",
-        "unshare": "unshare: own processes; files and network are shared",
-        "subreaper": "subreaper: processes are found and ended; files and network are shared",
-    }
     return [
         *(Check(name="harbor", ok=True, found=note) for note in notes(task)),
-        Check(name="sandbox", ok=True, found=held[kind]),
+        Check(name="sandbox", ok=True, found=_held(task, agent)),
         Check(name="disk", ok=free > LITTLE_DISK, found=f"{free / 1e9:.1f} GB free"),
         Check(name="sqlite", ok=True, found=sqlite3.sqlite_version),
     ]
+
+
+def _held(task: Task, agent: str) -> str:
+    """Return how attempts are held, and what is open to them all the same."""
+    kind = sandbox.best()
+    if kind != "bwrap":
+        return _WEAKER[kind]
+    works = filter(None, (access.executor(task, agent), access.reflector(task, agent)))
+    alone = {w.client for w in works if by_itself(w.client, access.metered(w, os.environ).url)}
+    opened = [f"the network for {client}, on an account of its own" for client in sorted(alone)]
+    if task.sandbox.network:
+        opened = ["the network for every attempt (sandbox.network)"]
+    if task.sandbox.read:
+        opened.append(f"{', '.join(task.sandbox.read)} to read (sandbox.read)")
+    own = "own processes" if task.sandbox.network else "own processes, own network"
+    held = f"bubblewrap: {own}, the run's store out of sight"
+    return f"{held}; open: {'; '.join(opened)}" if opened else held
 
 
 def _kept(task: Task, objects: Path, state: State) -> Check:

@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from outlay.doctor import examine
+from outlay.execution import sandbox
+from outlay.runs import Settings
+from outlay.taskfile import load
 from tests.e2e.conftest import OUTLAY, Command, edit, until
 
 THREE_LEVERS = """\
@@ -204,6 +208,37 @@ def test_a_default_that_changes_the_program_is_refused(task: Path, outlay: Comma
         done = outlay(command, task)
         assert done.returncode == 2
         assert "defaults change the program" in done.stderr
+
+
+@pytest.mark.skipif(not sandbox.works("bwrap"), reason="bubblewrap does not start")
+def test_doctor_says_what_the_sandbox_leaves_open(task: Path, outlay: Command) -> None:
+    def said(*options: str) -> str:
+        done = outlay("doctor", task, "--json", *options)
+        return next(
+            c["found"] for c in json.loads(done.stdout)["checks"] if c["name"] == "sandbox"
+        )
+
+    assert said() == "bubblewrap: own processes, own network, the run's store out of sight"
+    with (task / "outlay.toml").open("a") as file:
+        file.write(f'[sandbox]\nread = ["{task}"]\n')
+    assert said().endswith(f"; open: {task} to read (sandbox.read)")
+    edit(task, "[sandbox]", "[sandbox]\nnetwork = true")
+    assert "own network" not in said()
+    assert "open: the network for every attempt (sandbox.network); " in said()
+
+
+@pytest.mark.skipif(not sandbox.works("bwrap"), reason="bubblewrap does not start")
+def test_doctor_says_that_a_client_on_its_own_account_has_the_network(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    program = tmp_path / "codex"
+    program.write_text("#!/bin/sh\necho codex-cli 0.171.0\n")
+    program.chmod(0o755)
+    found = examine(load(task), Settings(agent=f"codex:{program}"), "task")
+    (held,) = [check.found for check in found.checks if check.name == "sandbox"]
+    assert held.endswith("; open: the network for codex, on an account of its own")
 
 
 def test_more_workers_reach_the_same_configurations(task: Path, outlay: Command) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from outlay.execution import objects as store
-from outlay.execution import snapshot
+from outlay.execution import sandbox, snapshot
 from outlay.execution.folder import read_claim, read_result
 from outlay.execution.job import AgentWork
 from tests.execution.conftest import SCORE, Lab, until
@@ -298,6 +298,27 @@ def run_agent(lab: Lab, agent: str, **fields: object) -> tuple[Result, str]:
     )
     result = lab.run(job)
     return result, lab.output(job)
+
+
+@pytest.mark.skipif(not sandbox.works("bwrap"), reason="bubblewrap does not start")
+@pytest.mark.parametrize(
+    ("client", "fields", "alone"),
+    [
+        ("command", {}, True),
+        ("codex", {}, False),
+        ("command", {"network": True}, False),
+    ],
+)
+def test_only_a_client_on_an_account_of_its_own_has_a_network_that_the_task_does_not_open(
+    lab: Lab, client: str, fields: dict[str, bool], alone: bool
+) -> None:
+    look = "import os; print('NET', os.readlink('/proc/self/ns/net'))"
+    subject = lab.subject({"agent.py": look, "score.py": SCORE})
+    work = AgentWork(client=client, command=(sys.executable, "agent.py"), text="work")
+    job = lab.job(subjects=(subject,), agent=work, sandbox="bwrap", **fields)
+    lab.run(job)
+    (seen,) = [line.split()[1] for line in lab.output(job).splitlines() if line.startswith("NET ")]
+    assert (seen != os.readlink("/proc/self/ns/net")) is alone
 
 
 def test_an_agent_works_without_the_hidden_files(lab: Lab, kind: Kind) -> None:

@@ -85,7 +85,7 @@ class Session:
                     self._bridged(invocation.command),
                     self._space,
                     self._environment(invocation),
-                    network=not self._task.url,
+                    network=by_itself(self._task.client, self._task.url),
                     stdin=self._stdin(invocation),
                     tap=lines.feed,
                 )
@@ -282,6 +282,14 @@ class Session:
             source="estimate",
             complete=False,
         )
+
+
+def by_itself(client: str, url: str) -> bool:
+    """Return whether a client reaches its provider by itself, and so needs the network.
+
+    That is one with an account of its own, such as Codex, where no address is named.
+    """
+    return not url and bool(by_name(client).own)
 
 
 def charged(usage: Usage, prices: tuple[float, ...] | None) -> dict[str, Any]:

@@ -65,7 +65,8 @@ def examine_agent(
         checks.append(examine_key(key))
     elif not url and name in _PROTOCOLS:
         found = (
-            "none is named: it uses its own account, and what it tells of its tokens is charged"
+            "none is named: it uses its own account and has the network, and what it tells of its "
+            "tokens is charged"
         )
         checks.append(Check(name="key", ok=True, found=found))
     if (key or url) and name in _PROTOCOLS:
