@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import http.server
 import os
+import re
+import socket
 import sys
+import tempfile
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from outlay.execution import sandbox
 from tests.execution.conftest import SCORE, Lab
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.skipif(not sandbox.works("bwrap"), reason="bubblewrap does not start")
 
@@ -83,6 +90,107 @@ def test_secrets_of_the_home_folder_are_absent(lab: Lab) -> None:
         read=(str(home), str(home / ".netrc")),
     )
     assert found == [[".netrc", ".ssh"], []]
+
+
+SEVERAL = (
+    *(".cache/huggingface/token", ".kaggle/kaggle.json", ".cargo/credentials.toml"),
+    *(".zsh_history", ".bash_history", ".pgpass", ".my.cnf", ".config/chromium/Cookies"),
+    *(".config/google-chrome/Cookies", ".mozilla/x", ".local/share/keyrings/x"),
+    *(".password-store/x", ".config/gh/hosts.yml", ".config/op/config", ".azure/x"),
+    *(".config/rclone/rclone.conf", ".vault-token", ".huggingface/token"),
+)
+
+
+def test_well_known_secrets_cannot_be_read(lab: Lab) -> None:
+    home = lab.root / "home"
+    for name in (*SEVERAL, ".cache/huggingface/model"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("secret")
+    there = "".join(f"{str(home / name)!r}, " for name in (*SEVERAL, ".cache/huggingface/model"))
+    found = see(
+        lab,
+        [f"[p for p in ({there}) if 'secret' in os.popen(f'cat {{p}} 2>/dev/null').read()]"],
+        environment=lab.job().environment | {"HOME": str(home)},
+        read=(str(home),),
+    )
+    assert found == [[str(home / ".cache/huggingface/model")]]
+
+
+@pytest.fixture
+def outside() -> Iterator[Path]:
+    """A folder that is not below `/tmp`, which is absent whatever it holds."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        yield Path(folder)
+
+
+def listening(place: Path) -> socket.socket:
+    made = socket.socket(socket.AF_UNIX)
+    made.bind(str(place))
+    made.listen()
+    return made
+
+
+def tried(place: Path) -> str:
+    return f"socket.socket(socket.AF_UNIX).connect_ex({str(place)!r})"
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_sockets_of_the_user_cannot_be_reached(
+    lab: Lab, outside: Path, monkeypatch: pytest.MonkeyPatch, *, network: bool
+) -> None:
+    (outside / "runtime").mkdir()
+    bus, keys, other = (outside / name for name in ("runtime/bus", "agent", "other"))
+    with listening(bus), listening(keys), listening(other):
+        every = [tried(place) for place in (bus, keys, other)]
+        assert see(lab, every, network=network) == [0, 0, 0]
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(bus.parent))
+        monkeypatch.setenv("SSH_AUTH_SOCK", str(keys))
+        found = see(lab, every, network=network)
+        assert [code == 0 for code in found] == [False, False, True]
+        assert see(lab, every, network=network, read=(str(bus),))[0] == 0
+
+
+@pytest.mark.skipif(not os.access("/run", os.W_OK), reason="/run cannot be written here")
+@pytest.mark.parametrize("network", [False, True])
+def test_sockets_of_services_cannot_be_reached(lab: Lab, *, network: bool) -> None:
+    with tempfile.TemporaryDirectory(dir="/run") as folder:
+        place = Path(folder, "docker.sock")
+        with listening(place):
+            again = Path("/var/run", *place.parts[2:])
+            found = see(lab, [tried(place), tried(again)], network=network)
+            assert 0 not in found
+            assert see(lab, [tried(place)], network=network, read=(folder,)) == [0]
+
+
+def test_the_docs_name_every_secret() -> None:
+    page = Path(__file__).parents[2] / "docs" / "execution.md"
+    table = page.read_text().partition("### What is absent of the home folder")[2]
+    rows = [line for line in table.partition("\n## ")[0].splitlines() if line.startswith("| ")]
+    named = [name for row in rows[1:] for name in re.findall(r"`([^`]+)`", row)]
+    assert sorted(named) == sorted(sandbox.SECRETS)
+
+
+def test_what_the_machine_needs_of_run_stays() -> None:
+    resolved = os.path.realpath("/etc/resolv.conf")
+    assert resolved in sandbox.needed(network=True)
+    assert resolved not in sandbox.needed(network=False)
+    seen = sandbox.sockets({"HOME": "/home/me", "XDG_RUNTIME_DIR": "/home", "SSH_AUTH_SOCK": ""})
+    assert seen == ["/run", "/var/run"]
+
+
+def test_a_name_server_below_a_mask_is_visible(outside: Path) -> None:
+    view = sandbox.View(
+        work="/w",
+        exchange="/e",
+        tmp="/t",
+        masks=(str(outside),),
+        visible=(f"{outside}/resolv.conf",),
+        network=True,
+    )
+    command = sandbox.wrap("bwrap", ("true",), view)
+    masked, shown = command.index(str(outside)), command.index(f"{outside}/resolv.conf")
+    assert (command[masked - 1], command[shown - 1]) == ("--tmpfs", "--ro-bind-try")
+    assert masked < shown
 
 
 def test_the_system_is_read_only(lab: Lab) -> None:

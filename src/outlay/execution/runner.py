@@ -156,8 +156,10 @@ class Runner:
         secrets = [f"{home}/{name}" for name in sandbox.SECRETS] if home else []
         read = {os.path.realpath(path) for path in job.read}
         masks = [str(folder.parent.parent), job.objects, *job.mask, *secrets]
+        masks += sandbox.sockets(os.environ)
         pythons = (sys.prefix, sys.base_prefix, job.environment.get("VIRTUAL_ENV", sys.prefix))
         visible = {os.path.realpath(path) for path in (*pythons, *job.data)} | read
+        visible.update(sandbox.needed(network=job.network or network))
         return sandbox.View(
             work=str(space.root),
             exchange=str(self.exchange),
