@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from outlay.digest import digest
+from outlay.errors import InputError
 from outlay.events import MeasurementSettled
+from outlay.execution import sandbox
 from outlay.recording.again import replay
 from outlay.recording.keep import keep
 from tests.recording.samples import rewritten, sealed, searched
@@ -94,3 +96,52 @@ def test_a_score_that_the_program_does_not_have_is_found(run: tuple[list[Entry],
     assert replay(changed).difference == ""
     found = replay(changed, evaluate=True)
     assert f"MeasurementSettled {last.work}, evaluations" in found.difference
+
+
+def _planted(record: Path, **changes: object) -> Path:
+    """Return the record as somebody could have made it whose task names other places."""
+
+    def change(lines: list[bytes]) -> list[bytes]:
+        found = [json.loads(line) for line in lines]
+        (started,) = [
+            e["entry"]["event"]
+            for e in found
+            if e["line"] == "event" and "task_hash" in e["entry"]["event"]
+        ]
+        task = json.loads(started["task"])
+        for table, fields in changes.items():
+            task[table] |= fields
+        started["task"] = json.dumps(task)
+        return sealed([json.dumps(line).encode() + b"\n" for line in found])
+
+    return rewritten(record, change)
+
+
+@pytest.mark.skipif(not sandbox.works("bwrap"), reason="bubblewrap does not start")
+def test_a_record_opens_nothing_that_the_user_did_not_name(
+    run: tuple[list[Entry], Path], tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_text("mine")
+    command = ["sh", "-c", f"cat {tmp_path}/secret && echo score: 1"]
+    opened = {"read": [str(tmp_path)], "network": True}
+    record = _planted(run[1], sandbox=opened, evaluator={"command": command})
+    found = replay(record, evaluate=True)
+    assert "MeasurementSettled m1, outcome: recorded scored, now failed" in found.difference
+    assert "No such file" in found.difference
+
+
+@pytest.mark.parametrize("data", ["secret", "../secret", "{0}/secret"])
+def test_data_of_a_record_lies_in_a_folder_that_the_user_names(
+    run: tuple[list[Entry], Path], tmp_path: Path, data: str
+) -> None:
+    (tmp_path / "secret").write_text("mine")
+    (tmp_path / "named").mkdir()
+    workspace = {"data": [data.format(tmp_path)], "path": str(tmp_path)}
+    record = _planted(run[1], workspace=workspace)
+    with pytest.raises(InputError, match="--workspace and the task's folder"):
+        replay(record, evaluate=True)
+    with pytest.raises(InputError, match=r"data: found no .* in the folder"):
+        replay(record, evaluate=True, workspace=tmp_path / "named")
+    (tmp_path / "named" / "secret").write_text("shared")
+    if data == "secret":
+        assert replay(record, evaluate=True, workspace=tmp_path / "named").events > 0

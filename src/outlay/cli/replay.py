@@ -51,12 +51,13 @@ def _of_store(run: str, store: Path | None, evaluate: bool, workspace: str) -> R
         found = read_run(store, run)
     except OutlayError as error:
         raise type(error)(f"{run}: there is no such file; {error}") from None
+    own = found.state.task.workspace.path  # a run of the store is the user's, a record may not be
     with TemporaryDirectory(prefix="outlay-") as folder:
         file = Path(folder, "record")
         with intact(found):
             secrets = secrets_of(found.state.task, os.environ)
             keep(found.name, found.entries, found.folder, file, secrets)
-        return replay(file, evaluate=evaluate, workspace=workspace)
+        return replay(file, evaluate=evaluate, workspace=workspace or own)
 
 
 def _text(found: Replayed) -> str:

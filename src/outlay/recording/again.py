@@ -75,8 +75,8 @@ def replay(
         file: What `outlay record` wrote.
         evaluate: Carry the evaluations out, held as in a search but without a network. That runs
             programs of the record, so it must be trusted as a test suite is.
-        workspace: Folder of the task, for data and packages beside its files; by default where it
-            was.
+        workspace: Folder of the task, for data and packages beside its files. A record opens no
+            data by itself; packages are by default looked for where they were.
 
     Raises:
         InputError: The file is no record, or data of the task is not there.
@@ -86,7 +86,7 @@ def replay(
         record = read(Path(file), folder / "objects")
         started, task = _moved(record.entries, workspace)
         if evaluate:
-            _check_data(task)
+            _check_data(task, workspace)
         with Hands(record, task, folder, evaluate=evaluate) as hands:
             entries = [replace(record.entries[0], event=started), *record.entries[1:]]
             made, difference = _again(entries, hands, _reflector(task, started, folder))
@@ -101,26 +101,35 @@ def replay(
 
 
 def _moved(entries: list[Entry], workspace: str | os.PathLike[str]) -> tuple[RunStarted, Task]:
-    """Return the beginning of a run of its own, without a network, in the folder if one is named.
+    """Return the beginning of a run of its own, in the folder if one is named.
 
-    Raises `InputError` if there is no beginning.
+    It has no network, and nothing of the machine is open to it: who made the record may name what
+    another user keeps secret. Raises `InputError` if there is no beginning.
     """
     first = entries[0].event if entries else None
     if not isinstance(first, events.RunStarted):
         raise InputError("record: found no beginning in it, allowed: a run that has begun")
     task = from_json(first.task)
-    task = changed(task, sandbox=changed(task.sandbox, network=False))
+    task = changed(task, sandbox=changed(task.sandbox, read=(), network=False))
     if workspace:
         path = os.path.realpath(workspace)
         task = changed(task, workspace=changed(task.workspace, path=path))
     return replace(first, task=to_json(task), uid=secrets.token_hex(16)), task
 
 
-def _check_data(task: Task) -> None:
+def _check_data(task: Task, workspace: str | os.PathLike[str]) -> None:
+    if task.workspace.data and not workspace:
+        raise InputError(
+            f"data: found {', '.join(task.workspace.data)} in the record, which opens nothing by "
+            "itself, allowed: --workspace and the task's folder"
+        )
+    root = Path(task.workspace.path)
     for path in task.workspace.data:
-        place = Path(task.workspace.path, path)
-        if not place.exists():
-            raise InputError(f"data: found no {place}, allowed: --workspace and the task's folder")
+        place = root / path
+        if not place.exists() or not place.resolve().is_relative_to(root):
+            raise InputError(
+                f"data: found no {place} in the folder, allowed: --workspace and the task's folder"
+            )
 
 
 def _reflector(task: Task, started: RunStarted, folder: Path) -> Reflector:
