@@ -12,6 +12,7 @@ from outlay import taskfile
 from outlay.agents.access import LEVERS, suited
 from outlay.agents.choosing import chosen
 from outlay.agents.refusals import refuse_agent, refuse_key
+from outlay.agents.strangers import refuse_unconfirmed
 from outlay.doctor import refuse_baseline
 from outlay.errors import InputError
 from outlay.execution.job import Evaluated, Job, Result
@@ -60,7 +61,8 @@ def search(
 
     Raises:
         InputError: The task is wrong, differs from the run of that name, or the metric of the
-            program as it stands is at fault.
+            program as it stands is at fault; or its file would have a key sent where neither this
+            machine nor the key's usual provider is, which a `Task` may.
         OutlayError: The program has no score as it stands.
         StoreError: The store is locked, newer, or out of reach.
     """
@@ -72,6 +74,8 @@ def search(
     who = agent or chosen(loaded.agent, os.environ)
     if evaluate is not None and who != LEVERS:
         raise InputError(f"agent: found {who!r} with a callable, allowed: {LEVERS!r}")
+    if not isinstance(task, Task):
+        refuse_unconfirmed(loaded, who, named=bool(agent), instead="a Task in place of its path")
     loaded = suited(loaded, who)
     settings = Settings(seed=seed, agent=who, workers=workers)
     refuse_agent(loaded, settings.agent)

@@ -11,6 +11,7 @@ import click
 
 from outlay import quantities, taskfile
 from outlay.agents.choosing import chosen
+from outlay.agents.strangers import refuse_unconfirmed
 from outlay.errors import InputError
 from outlay.store import no_such_run
 from outlay.task import Budget, check
@@ -83,6 +84,11 @@ def agent(command: F) -> F:
             click.option("--model", help="Model of the agent."),
             click.option("--base-url", help="Address of the provider or of a local server."),
             click.option("--key", help="Environment variable that holds the provider's key."),
+            click.option(
+                "--trust",
+                is_flag=True,
+                help="Let the task's file say where keys go, and which program has an account.",
+            ),
         ]
     ):
         command = option(command)
@@ -101,11 +107,18 @@ def agent_table(values: dict[str, Any], table: Agent) -> Agent:
 
 
 def with_agent(task: Task, values: dict[str, Any]) -> tuple[Task, str]:
-    """Take the agent's options out; return the task with them, and who carries plans out."""
+    """Take the agent's options out; return the task with them, and who carries plans out.
+
+    Raises `InputError` for what the file of a stranger may not say, unless the user trusts it.
+    """
+    url, named, trusted = values["base_url"] or "", bool(values["agent"]), values.pop("trust")
     table = agent_table(values, task.agent)
     changed = replace(task, agent=table)
     check(changed, "command line")
-    return changed, chosen(table, os.environ)
+    who = chosen(table, os.environ)
+    if not trusted:
+        refuse_unconfirmed(changed, who, url=url, named=named)
+    return changed, who
 
 
 store = click.option(
