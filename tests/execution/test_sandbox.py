@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from outlay.execution import sandbox
+from outlay.execution import absent, sandbox
 from tests.execution.conftest import SCORE, Lab
 
 if TYPE_CHECKING:
@@ -167,14 +167,14 @@ def test_the_docs_name_every_secret() -> None:
     table = page.read_text().partition("### What is absent of the home folder")[2]
     rows = [line for line in table.partition("\n## ")[0].splitlines() if line.startswith("| ")]
     named = [name for row in rows[1:] for name in re.findall(r"`([^`]+)`", row)]
-    assert sorted(named) == sorted(sandbox.SECRETS)
+    assert sorted(named) == sorted(absent.SECRETS)
 
 
 def test_what_the_machine_needs_of_run_stays() -> None:
     resolved = os.path.realpath("/etc/resolv.conf")
-    assert resolved in sandbox.needed(network=True)
-    assert resolved not in sandbox.needed(network=False)
-    seen = sandbox.sockets({"HOME": "/home/me", "XDG_RUNTIME_DIR": "/home", "SSH_AUTH_SOCK": ""})
+    assert resolved in absent.needed(network=True)
+    assert resolved not in absent.needed(network=False)
+    seen = absent.sockets({"HOME": "/home/me", "XDG_RUNTIME_DIR": "/home", "SSH_AUTH_SOCK": ""})
     assert seen == ["/run", "/var/run"]
 
 

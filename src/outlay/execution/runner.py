@@ -7,13 +7,13 @@ import fcntl
 import os
 import select
 import signal
-import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from outlay.execution import fault, harbor, sandbox, step
+from outlay.execution.absent import outline
 from outlay.execution.capture import Capture
 from outlay.execution.folder import is_full
 from outlay.execution.processes import TOKEN
@@ -152,22 +152,22 @@ class Runner:
 
     def _view(self, space: Workspace, *, network: bool) -> sandbox.View:
         job, folder = self._job, self.folder
-        home = self._job.environment.get("HOME", "")
-        secrets = [f"{home}/{name}" for name in sandbox.SECRETS] if home else []
-        read = {os.path.realpath(path) for path in job.read}
-        masks = [str(folder.parent.parent), job.objects, *job.mask, *secrets]
-        masks += sandbox.sockets(os.environ)
-        pythons = (sys.prefix, sys.base_prefix, job.environment.get("VIRTUAL_ENV", sys.prefix))
-        visible = {os.path.realpath(path) for path in (*pythons, *job.data)} | read
-        visible.update(sandbox.needed(network=job.network or network))
+        network = job.network or network
+        seen = outline(
+            (str(folder.parent.parent), job.objects, *job.mask),
+            job.data,
+            job.read,
+            job.environment,
+            network=network,
+        )
         return sandbox.View(
             work=str(space.root),
             exchange=str(self.exchange),
             tmp=str(folder / "tmp"),
-            masks=tuple(sorted({os.path.realpath(path) for path in masks} - read)),
-            visible=tuple(sorted(visible)),
+            masks=seen.masks,
+            visible=seen.visible,
             protected=tuple(str(path) for path in space.guarded() if not path.is_symlink()),
-            network=job.network or network,
+            network=network,
             gpu=job.gpu,
             container=job.container,
         )

@@ -15,40 +15,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
+from outlay.execution.absent import TMP, below
 from outlay.execution.harbor import ENVIRONMENT, LOGS, TESTS
 
 if TYPE_CHECKING:
     import ctypes
-    from collections.abc import Mapping
 
 Kind = Literal["bwrap", "unshare", "subreaper"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-
-SECRETS = (
-    # Machines, clouds and containers.
-    *(".ssh", ".gnupg", ".netrc", ".aws", ".azure", ".boto", ".s3cfg", ".config/gcloud"),
-    *(".config/rclone", ".terraform.d", ".vault-token", ".kube", ".docker", ".config/containers"),
-    # Code, packages, models and data.
-    *(".git-credentials", ".config/git", ".config/gh", ".config/hub", ".pypirc", ".npmrc"),
-    *(".config/pip", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials"),
-    *(".m2/settings.xml", ".kaggle", ".config/kaggle", ".huggingface"),
-    *(".cache/huggingface/token", ".cache/huggingface/stored_tokens"),
-    *(".pgpass", ".my.cnf", ".mylogin.cnf"),
-    # Passwords, browsers, and what was typed.
-    *(".password-store", ".local/share/keyrings", ".config/op", ".mozilla", ".thunderbird"),
-    *(".config/chromium", ".config/google-chrome", ".config/BraveSoftware"),
-    *("snap/firefox", "snap/chromium", ".bash_history", ".zsh_history", ".python_history"),
-    *(".psql_history", ".local/share/fish/fish_history"),
-    # Coding agents.
-    *(".codex", ".claude", ".claude.json", ".config/opencode", ".local/share/opencode"),
-    *(".gemini", ".config/github-copilot"),
-)
-"""Below the home folder: absent inside bwrap unless `read` names them."""
-
-_TMP = "/tmp"  # noqa: S108 - the job's own
-_RUN = ("/run", "/var/run")
-_NAMES = "/etc/resolv.conf"
-_SYSTEM = ("/run/current-system", "/run/opengl-driver")
 
 _MOST_BINDS = 64
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -111,26 +85,6 @@ def works(kind: Kind) -> bool:
     return done.returncode == 0
 
 
-def sockets(environment: Mapping[str, str]) -> list[str]:
-    """Return where services of the machine and the user listen: a mask keeps no socket below it.
-
-    A socket can be connected to on a read-only mount, too, and a network of one's own stops none.
-
-    Args:
-        environment: The user's own, which names some of these places.
-    """
-    home = environment.get("HOME", "")
-    named = [environment.get(name, "") for name in ("XDG_RUNTIME_DIR", "SSH_AUTH_SOCK")]
-    # What holds the home folder cannot be absent, and /tmp is hidden already.
-    kept = [p for p in named if os.path.isabs(p) and not _below(home, p) and not _below(p, _TMP)]
-    return [*_RUN, *kept]
-
-
-def needed(*, network: bool) -> list[str]:
-    """Return what a mask over `sockets` must leave: NixOS's programs, and name servers."""
-    return [*_SYSTEM, *([os.path.realpath(_NAMES)] if network else [])]
-
-
 def become_subreaper() -> None:
     """Make orphans below this process its children, so that none can leave."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
@@ -168,16 +122,16 @@ def _bwrap(view: View) -> list[str]:
     mounts: list[_Mount] = [
         ("/dev", ["--dev", "/dev"]),
         ("/proc", ["--proc", "/proc"]),
-        (_TMP, ["--bind", view.tmp, _TMP]),
+        (TMP, ["--bind", view.tmp, TMP]),
         (view.exchange, ["--bind", view.exchange, view.exchange]),
         *(_contained(view) if view.container else _plain(view)),
     ]
     mounts += [(path, _absent(path)) for path in _outermost(view)]
-    hidden = (_TMP, *view.masks)
+    hidden = (TMP, *view.masks)
     mounts += [
         (path, ["--ro-bind-try", path, path])
         for path in view.visible
-        if any(_below(path, mask) for mask in hidden)
+        if any(below(path, mask) for mask in hidden)
     ]
     mounts += _protected(view)
     if view.gpu:
@@ -225,7 +179,7 @@ def _protected(view: View) -> list[_Mount]:
     seen = {path: path for path in view.protected}
     if view.container:
         start = f"{view.work}/{ENVIRONMENT}"
-        below = (path for path in view.protected if _below(path, start))
+        below = (path for path in view.protected if below(path, start))
         seen = {path: view.container + path.removeprefix(start) for path in below}
     if len(seen) > _MOST_BINDS:
         return []
@@ -238,8 +192,8 @@ def _outermost(view: View) -> list[str]:
     return [
         path
         for path in shown
-        if any(_below(path, seen) for seen in view.visible)
-        or not any(other != path and _below(path, other) for other in shown)
+        if any(below(path, seen) for seen in view.visible)
+        or not any(other != path and below(path, other) for other in shown)
     ]
 
 
@@ -247,10 +201,6 @@ def _absent(path: str) -> list[str]:
     if os.path.isdir(path):
         return ["--tmpfs", path]
     return ["--ro-bind", "/dev/null", path]
-
-
-def _below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def _unshare() -> list[str]:
