@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from outlay.agents.access import suited
 from outlay.agents.refusals import refuse_agent
 from outlay.errors import BudgetError, InputError
 from outlay.execution import sandbox
-from outlay.task import Agent, Budget, Evaluator, Metric, Search, Task, Workspace
+from outlay.task import Agent, Budget, Evaluator, Metric, Sandbox, Search, Task, Workspace
 from tests import driving
 
 if TYPE_CHECKING:
@@ -62,7 +63,11 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., No
         ("model", {"agent": Agent(model="m", url=LOCAL)}, "edits no files"),
         ("opencode:present", {"agent": Agent(url=LOCAL)}, "model: found none"),
         ("command", {}, "found no command line"),
-        ("command:absent --fast", {}, "found no program 'absent'"),
+        ("command:absent --fast", {}, "found the program 'absent', which is not on PATH"),
+        ("command:./absent", {}, "'./absent', which is not in the workspace"),
+        ("command:/nowhere/absent", {}, "'/nowhere/absent', which is not there"),
+        ("command:present --with {foo}", {}, "found {foo} in '{foo}', allowed: {prompt}, {plan}"),
+        ("acp:present --with={foo}", {}, "found {foo} in '--with={foo}', allowed: {prompt}"),
         ("command:'", {}, "No closing quotation"),
         ("nobody", {}, "found 'nobody'"),
         ("command:present", {"reflector": Agent(client="model", model="m")}, "OPENAI_API_KEY"),
@@ -80,12 +85,45 @@ def test_what_cannot_work_is_one_line_before_anything_is_spent(
 
 
 @pytest.mark.skipif(sandbox.best() != "bwrap", reason="opencode needs bubblewrap")
-def test_what_can_work_is_let_through(program: Callable[..., None]) -> None:
+def test_what_can_work_is_let_through(program: Callable[..., None], tmp_path: Path) -> None:
     program("present", "codex", "claude", "opencode")
-    local = Agent(model="m", url=LOCAL)
-    for agent in ("codex", "claude", "opencode", "command:present {prompt}", "command:./inside"):
-        refuse_agent(suited(task(agent=local), agent), agent)
+    local, here = Agent(model="m", url=LOCAL), Workspace(path=str(tmp_path))
+    for agent in ("codex", "claude", "opencode", "command:present {prompt}", "command:./present"):
+        refuse_agent(suited(task(agent=local, workspace=here), agent), agent)
     refuse_agent(task(agent=Agent(model="gpt-6.2-sol"), budget=Budget(usd=1.0)), "codex")
+
+
+@pytest.mark.parametrize("agent", ["command:./agent.sh {plan}", "command:{place}"])
+def test_a_script_that_may_not_be_executed_is_said_to_be_that(tmp_path: Path, agent: str) -> None:
+    script = tmp_path / "agent.sh"
+    script.write_text("#!/bin/sh\n")
+    given = task(workspace=Workspace(path=str(tmp_path)), sandbox=Sandbox(read=(str(tmp_path),)))
+    agent = agent.replace("{place}", str(script))
+    with pytest.raises(InputError, match=r"agent.sh', which is not executable \(chmod \+x\)"):
+        refuse_agent(suited(given, agent), agent)
+    script.chmod(0o755)
+    refuse_agent(suited(given, agent), agent)
+
+
+@pytest.mark.skipif(sandbox.best() != "bwrap", reason="bubblewrap does not start")
+@pytest.mark.parametrize("words", ["{0}", "--script={0}", "-x {0} {{plan}}"])
+def test_a_script_that_the_sandbox_hides_is_refused(tmp_path: Path, words: str) -> None:
+    folder = tmp_path / "task"
+    folder.mkdir()
+    given = task(workspace=Workspace(path=str(folder)))
+    for script in (folder / "agent.py", tmp_path / "agent.py"):
+        script.write_text("")
+        agent = f"command:{sys.executable} {words.format(script)}"
+        with pytest.raises(InputError) as raised:
+            refuse_agent(suited(given, agent), agent)
+        assert f"agent: found {script}, which the sandbox hides" in str(raised.value)
+        assert f"a relative path to a file of the workspace, or [sandbox] read = ['{script}']" in (
+            str(raised.value)
+        )
+        opened = replace(given, sandbox=Sandbox(read=(str(script),)))
+        refuse_agent(suited(opened, agent), agent)
+    agent = f"command:{sys.executable} agent.py --other /usr/bin/env"
+    refuse_agent(suited(given, agent), agent)
 
 
 @pytest.mark.parametrize("client", ["opencode", "acp", "claude"])

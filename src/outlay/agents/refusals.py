@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from typing import TYPE_CHECKING
 
 from outlay.agents import access
@@ -11,6 +10,7 @@ from outlay.agents.clients.contract import Request
 from outlay.agents.clients.provider import refusal
 from outlay.agents.clients.registry import by_name
 from outlay.agents.prices import price_of
+from outlay.agents.starting import hidden, lack, start_of
 from outlay.allocation.policies import NAMES, STAR, WITHOUT_REFLECTION
 from outlay.errors import InputError
 from outlay.execution import sandbox
@@ -65,7 +65,7 @@ def _refuse_client(task: Task, agent: str) -> None:
             f"{', '.join(WITHOUT_REFLECTION)}, or a model in [reflector]"
         )
     for found in filter(None, works):
-        _refuse_start(found)
+        _refuse_start(task, found)
     _refuse_money(task, works)
 
 
@@ -94,7 +94,7 @@ def refuse_key(task: Task, agent: str) -> None:
             )
 
 
-def _refuse_start(found: Access) -> None:
+def _refuse_start(task: Task, found: Access) -> None:
     """Raise `InputError` for what would keep the client from starting, or from being let in."""
     if found.key and not os.environ.get(found.key, "").strip():
         raise InputError(
@@ -122,10 +122,15 @@ def _refuse_start(found: Access) -> None:
     except ValueError as error:
         raise InputError(str(error)) from None
     program = next(iter(found.command), "")
-    inside = "/" in program and not os.path.isabs(program)  # of the workspace
-    if program and not inside and shutil.which(program) is None:
+    if program and (why := lack(program, start_of(task))):
         raise InputError(
-            f"agent: found no program {program!r}, allowed: one on PATH, or with its whole path"
+            f"agent: found the program {program!r}, which {why}, allowed: one on PATH, in the "
+            "workspace as ./PROGRAM, or with its whole path"
+        )
+    if path := hidden(task, found):
+        raise InputError(
+            f"agent: found {path}, which the sandbox hides from an attempt, allowed: a relative "
+            f"path to a file of the workspace, or [sandbox] read = [{path!r}]"
         )
 
 

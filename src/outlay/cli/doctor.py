@@ -13,6 +13,7 @@ import msgspec
 from outlay import taskfile
 from outlay.agents import access
 from outlay.agents.choosing import chosen
+from outlay.agents.starting import start_of
 from outlay.cli import _options
 from outlay.doctor import Check, Findings, examine
 from outlay.runs import Settings
@@ -48,16 +49,17 @@ def command(
     task, agent = _options.with_agent(taskfile.load(place, _options.budget(values)), values)
     task = access.suited(task, agent)
     carries_out, drafts = access.executor(task, agent), access.reflector(task, agent)
-    checks = _examined(carries_out) if carries_out is not None else []
+    folder = start_of(task)
+    checks = _examined(carries_out, folder) if carries_out is not None else []
     if drafts is not None and drafts != carries_out:
-        checks += _examined(drafts)
+        checks += _examined(drafts, folder)
     found = examine(task, Settings(agent=agent), _options.where(place))
     findings = msgspec.structs.replace(found, checks=[*checks, *found.checks])
     _print(msgspec.json.encode(findings), in_words(findings), as_json=as_json)
     return 0 if findings.ok else 2
 
 
-def _examined(client: Access) -> list[Check]:
+def _examined(client: Access, folder: str | Path = ".") -> list[Check]:
     """Return what is found of a coding agent or model; nothing of levers."""
     if client.client == access.LEVERS:
         return []
@@ -65,7 +67,12 @@ def _examined(client: Access) -> list[Check]:
 
     found = access.metered(client, os.environ)
     return examine_agent(
-        found.client, model=found.model, url=found.url, key=found.key, command=found.command
+        found.client,
+        model=found.model,
+        url=found.url,
+        key=found.key,
+        command=found.command,
+        folder=folder,
     )
 
 

@@ -134,7 +134,7 @@ def test_a_program_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("nosuch", "allowed: codex, claude, opencode, command, acp"),
         ("command", "no command line"),
-        ("command:nosuchprogram -x", "'nosuchprogram' is not there"),
+        ("command:nosuchprogram -x", "'nosuchprogram' is not on PATH"),
     ],
 )
 def test_doctor_refuses_an_agent(
@@ -147,6 +147,16 @@ def test_doctor_refuses_an_agent(
     monkeypatch.chdir(tmp_path)
     assert main(["doctor", "--agent", agent]) == 2
     assert words in capfd.readouterr().out
+
+
+def test_a_relative_program_is_looked_for_where_it_would_start(tmp_path: Path) -> None:
+    script = program(tmp_path / "agent.sh", "exit 0")
+    assert examine_agent("command", command=("./agent.sh",), folder=tmp_path)[0].ok
+    (missing,) = examine_agent("command", command=("./agent.sh",), folder=tmp_path / "x")
+    assert (missing.ok, "is not in the workspace" in missing.found) == (False, True)
+    script.chmod(0o644)
+    (found,) = examine_agent("command", command=("./agent.sh",), folder=tmp_path)
+    assert found.found == "command './agent.sh' is not executable (chmod +x)"
 
 
 @pytest.mark.real_client

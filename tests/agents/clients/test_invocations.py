@@ -83,9 +83,9 @@ def test_opencode_needs_the_name_of_a_model() -> None:
 
 
 def test_a_template_is_filled_once_and_by_no_shell() -> None:
-    made = invoke("command", command=("p", "{prompt}", "--m={model}", "{url}{key}{home}", "{x}"))
+    made = invoke("command", command=("p", "{prompt}", "--m={model}", "{url}{key}{home}", "{x y}"))
     assert made.command == (
-        *("p", ASKED.prompt, '--m=m"1', "http://127.0.0.1:9sk-secret/h", "{x}"),
+        *("p", ASKED.prompt, '--m=m"1', "http://127.0.0.1:9sk-secret/h", "{x y}"),
     )
     assert made.files == {"PLAN.md": ASKED.prompt}
     assert made.environment == {"OUTLAY_PLAN": "/h/PLAN.md"}

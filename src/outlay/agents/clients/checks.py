@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 import time
 import urllib.error
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from outlay.agents.ask import MISSING
@@ -15,6 +15,7 @@ from outlay.agents.clients.lines import record, why
 from outlay.agents.clients.model import named
 from outlay.agents.clients.provider import ask, base, said, without
 from outlay.agents.clients.registry import by_name
+from outlay.agents.starting import lack
 from outlay.doctor import Check
 
 _SECONDS = 60
@@ -48,7 +49,13 @@ _SAID = {
 
 
 def examine_agent(
-    name: str, *, model: str = "", url: str = "", key: str = "", command: tuple[str, ...] = ()
+    name: str,
+    *,
+    model: str = "",
+    url: str = "",
+    key: str = "",
+    command: tuple[str, ...] = (),
+    folder: str | os.PathLike[str] = ".",
 ) -> list[Check]:
     """Return what was found of an agent; its model is called once, for one token or a few.
 
@@ -59,8 +66,9 @@ def examine_agent(
         key: Name of the environment variable that holds the key; empty where the client uses an
             account of its own, which is not called.
         command: Program and arguments that replace the client's own.
+        folder: What a relative path of the program is relative to.
     """
-    checks = [examine_program(name, command)]
+    checks = [examine_program(name, command, folder)]
     if key:
         checks.append(examine_key(key))
     elif not url and name in _PROTOCOLS:
@@ -74,7 +82,9 @@ def examine_agent(
     return checks
 
 
-def examine_program(name: str, command: tuple[str, ...] = ()) -> Check:
+def examine_program(
+    name: str, command: tuple[str, ...] = (), folder: str | os.PathLike[str] = "."
+) -> Check:
     """Return whether the client's program is there, and new enough where that is known."""
     if name == "model":
         there = importlib.util.find_spec("pydantic_ai") is not None
@@ -84,8 +94,8 @@ def examine_program(name: str, command: tuple[str, ...] = ()) -> Check:
         start = command or (_own(name),)
     except ValueError as error:
         return Check(name="agent", ok=False, found=str(error))
-    if shutil.which(start[0]) is None:
-        return Check(name="agent", ok=False, found=f"command {start[0]!r} is not there")
+    if why := lack(start[0], Path(folder)):
+        return Check(name="agent", ok=False, found=f"command {start[0]!r} {why}")
     if name not in programs.KNOWN:
         return Check(name="agent", ok=True, found=f"{name}: {start[0]}")
     version, oldest = programs.version(start), programs.KNOWN[name].oldest

@@ -15,6 +15,7 @@ Every other line is text that it says.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +28,14 @@ if TYPE_CHECKING:
 
 _MOST_TEXT = 1 << 20  # characters of plain text that may be the answer, the last ones
 
+_HOLDS_ONE = re.compile(r"[\w./:=,@+-]*(\{[A-Za-z_]\w*\})[\w./:=,@+-]*")
+
 
 def filled(request: Request) -> tuple[str, ...]:
-    """Return the command with its placeholders replaced, each argument for itself, by no shell."""
+    """Return the command with its placeholders replaced, each argument for itself, by no shell.
+
+    Raises `ValueError` for an argument that looks like one with a placeholder that there is not.
+    """
     values = {
         "{prompt}": whole(request, schema=True),
         "{plan}": f"{request.home}/{PLAN}",
@@ -38,6 +44,13 @@ def filled(request: Request) -> tuple[str, ...]:
         "{key}": request.key,
         "{home}": request.home,
     }
+    for argument in request.command:
+        found = _HOLDS_ONE.fullmatch(argument)
+        if found and found[1] not in values:
+            raise ValueError(
+                f"agent: found {found[1]} in {argument!r}, allowed: {', '.join(values)}, or other "
+                "characters beside it if braces are meant"
+            )
     return tuple(_replaced(argument, values) for argument in request.command)
 
 
