@@ -34,6 +34,7 @@ LOOKS = """\
 import os, socket, sys, urllib.request
 from pathlib import Path
 url, key, task, provider = sys.argv[1:]
+task = "/" + task  # as an argument its path would be refused
 
 def reach(port):
     with socket.socket() as found:
@@ -75,7 +76,7 @@ def test_hidden_files_the_store_other_attempts_and_the_provider_are_out_of_reach
     edit(task, "attempts = 1", "attempts = 2")
     (tmp_path / "agent.py").write_text(LOOKS)
     with ModelServer(turns(Turn(text=BETTER))) as server:
-        more = f"{task} {server.url}"
+        more = f"{str(task).lstrip('/')} {server.url}"
         done = outlay("search", task, *options(task, server.url, more))
     assert done.returncode == 0, done.stderr
     assert [(e.outcome, e.sandbox) for e in settled(task)] == [("scored", "bwrap")] * 2

@@ -179,8 +179,8 @@ def _protected(view: View) -> list[_Mount]:
     seen = {path: path for path in view.protected}
     if view.container:
         start = f"{view.work}/{ENVIRONMENT}"
-        below = (path for path in view.protected if below(path, start))
-        seen = {path: view.container + path.removeprefix(start) for path in below}
+        inside = (path for path in view.protected if below(path, start))
+        seen = {path: view.container + path.removeprefix(start) for path in inside}
     if len(seen) > _MOST_BINDS:
         return []
     return [(place, ["--ro-bind", path, place]) for path, place in seen.items()]
