@@ -131,7 +131,7 @@ def test_all_configurations_of_a_task_tell_everything(switches: Path, outlay: Co
     }
     assert len(found["failed"]) == 4
     assert all("c needs a" in entry["reason"] for entry in found["failed"])
-    assert found["blamed"] == [{"a": "off", "c": "on"}]
+    assert found["blamed"] == [[{"a": "off", "c": "on"}]]
 
 
 def test_the_files_stand_alone(switches: Path, outlay: Command) -> None:
@@ -206,7 +206,7 @@ def test_more_workers_measure_as_much(switches: Path, outlay: Command) -> None:
     done = outlay("ablate", switches, "--budget", "16", "--workers", "3", "--json")
     found = json.loads(done.stdout)
     assert found["measurements"] == 16
-    assert found["blamed"] == [{"a": "off", "c": "on"}]
+    assert found["blamed"] == [[{"a": "off", "c": "on"}]]
 
 
 def test_any_seed_will_do(switches: Path, outlay: Command) -> None:
@@ -267,7 +267,7 @@ def test_a_champions_hunks_are_told_apart(champion: Path, outlay: Command) -> No
     needed, idle, breaks = "program.py:1", "program.py:9", "program.py:18"
     assert {e["factor"] for e in found["effects"]} == {needed, idle, breaks}
     assert len(found["failed"]) == 2
-    assert found["blamed"] == [{breaks: "on", needed: "off"}]
+    assert found["blamed"] == [[{breaks: "on", needed: "off"}]]
     assert sorted(found["minimal"]["kept"]) == sorted([needed, breaks])
     assert found["minimal"]["left_out"] == [idle]
     assert found["minimal"]["measured"]

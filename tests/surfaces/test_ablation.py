@@ -108,8 +108,27 @@ def test_whatever_a_program_does_is_a_finding_about_one_configuration():
     surface = ablate(odd, NAMES, 16)
     reasons = {taken.reason for taken in surface.measurements}
     assert reasons == {"", "SystemExit: 2", "metric: found loss, allowed: score"}
-    assert len(surface.measurements) == 16
+    works = [taken.config for taken in surface.measurements if not taken.reason]
+    assert len(works) == 4  # all that there are
     assert surface.effects().set_index("factor").effect["c"] > 0.2
+    assert surface.blamed() == [[{"a": True}, {"b": True}]]
+
+
+@pytest.mark.parametrize("names", [["cache", *"abcd"], [*"abcd", "cache", "e"]])
+def test_an_option_that_always_breaks_does_not_eat_the_budget(names):
+    def fragile(config):
+        if config["cache"]:
+            raise RuntimeError("no cache")
+        return 1 + 2 * config["b"] - config["c"]
+
+    surface = ablate(fragile, names, 24, direction="maximize")
+    failed = [taken for taken in surface.measurements if taken.reason]
+    good = len(surface.measurements) - len(failed)
+    assert len(failed) <= 6
+    assert good == min(2 ** (len(names) - 1), 24 - len(failed))
+    assert surface.blamed() == [[{"cache": True}]]
+    assert "every one measured with cache=True failed, no other" in repr(surface)
+    assert not surface.best().config["cache"]
 
 
 def test_a_metric_by_another_name_costs_one_call():

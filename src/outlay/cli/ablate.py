@@ -16,7 +16,7 @@ from outlay.cli import _options
 from outlay.cli._conduct import closing, driven
 from outlay.cli._reading import read_run, talk
 from outlay.errors import InputError
-from outlay.report.ablation import between, minimal_words, named, next_words, verdict
+from outlay.report.ablation import between, blame_words, minimal_words, named, next_words, verdict
 from outlay.report.words import many, number, signed
 from outlay.runs import Settings, default_store
 from outlay.task import Budget
@@ -109,6 +109,8 @@ def in_words(found: Ablated) -> str:
     best = found.best
     value = f"{number(best.value)} {between(best.low, best.high)}"
     how = "measured" if best.measured else "predicted"
+    if found.blamed:
+        lines.append(f"broken       {blame_words(found)}")
     lines += [
         f"baseline     {found.metric} {number(found.baseline.value)}",
         f"best         {found.metric} {value} {how}, the best of all: {best.probability:.0%}",
@@ -119,6 +121,8 @@ def in_words(found: Ablated) -> str:
         who = f"{pair.first}={pair.first_level} with {pair.second}={pair.second_level}"
         size = f"{signed(pair.interaction)} {between(pair.low, pair.high)}"
         lines.append(f"interaction  {who}: {size}")
+    if found.failed and not found.blamed:
+        lines.append(f"failed       {blame_words(found)}")
     lines += [f"failed       {named(f.config, {**default})}: {f.reason}" for f in found.failed]
     if found.origin is not None:
         lines.append(f"minimal      {minimal_words(found)}")

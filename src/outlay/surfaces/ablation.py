@@ -121,7 +121,7 @@ class Ablation:
             observations(self.factors, self.measurements, name, self.noise),
             k,
             np.random.default_rng([self.seed, len(self.measurements), len(self._asked)]),
-            blocked=list(failures(self.factors, self.measurements)),
+            failed=list(failures(self.factors, self.measurements)),
             pending=self._asked,
             prices=self._prices if self._prices.given else None,
             purse=self._usd_left(),

@@ -80,6 +80,10 @@ class Factors:
             factor.name: factor.levels[level] for factor, level in zip(self.all, row, strict=True)
         }
 
+    def part(self, levels: Iterable[tuple[int, int]]) -> Config:
+        """Return levels, by index of factor and level, as part of a configuration."""
+        return {self.names[i]: self.all[i].levels[level] for i, level in levels}
+
     def columns(self, other: Iterable[str]) -> dict[str, str]:
         """Return what each factor's column is called in a table that has other columns, too.
 

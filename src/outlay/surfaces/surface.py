@@ -13,6 +13,7 @@ import numpy as np
 from outlay.errors import InputError, NothingUsableError, bad_value
 from outlay.surfaces import effect_rows
 from outlay.surfaces.beliefs import CHUNK, Assumptions, Beliefs, believe
+from outlay.surfaces.breaking import Odds, explanations
 from outlay.surfaces.earlier import standardise
 from outlay.surfaces.factors import Config, Factors, Inactive, Level, read_factors
 from outlay.surfaces.measurements import (
@@ -139,8 +140,15 @@ class Surface:
         done = sum(not taken.reason for taken in self.measurements)
         return (
             f"<Surface of {', '.join(self.factors.names)}: {done} good measurements, "
-            f"{self.factors.space.size} configurations>"
+            f"{self.factors.space.size} configurations{self._broken()}>"
         )
+
+    def _broken(self) -> str:
+        found = self.blamed()
+        if not found:
+            return ""
+        parts = [", ".join(f"{n}={level}" for n, level in part.items()) for part in found[0]]
+        return f"; every one measured with {' or '.join(parts)} failed, no other"
 
     def predict(self, config: Mapping[str, Level]) -> Estimate:
         """Return the value of a configuration; factors not named are at their default.
@@ -211,7 +219,7 @@ class Surface:
         if self.direction is None:
             raise InputError("direction: found none, allowed: maximize or minimize")
         sign = 1.0 if self.direction == "maximize" else -1.0
-        cells = np.setdiff1d(self.covered(), list(failures(self.factors, self.measurements)))
+        cells = self.usable()
         found = self.readout.cells(cells)
         changed = (self.factors.space.rows(cells) != 0).sum(axis=1)
         order = np.lexsort((cells, changed, -sign * found.mean))[:CHUNK]
@@ -223,9 +231,9 @@ class Surface:
 
     def next(self, k: int = 1) -> list[Suggestion]:
         """Return up to `k` configurations that would tell most about the effects, and why."""
-        blocked = list(failures(self.factors, self.measurements))
+        failed = list(failures(self.factors, self.measurements))
         rng = np.random.default_rng([self.seed, len(self.measurements)])
-        found = propose(self._given, self._seen, k, rng, blocked=blocked)
+        found = propose(self._given, self._seen, k, rng, failed=failed)
         return [Suggestion.of(proposal, self.factors) for proposal in found]
 
     def structure(self) -> list[tuple[tuple[Inactive, ...], float]]:
@@ -239,6 +247,19 @@ class Surface:
             for gates, probability in self.beliefs.gates().items()
         ]
         return sorted(found, key=lambda entry: -entry[1])
+
+    def blamed(self) -> list[list[Config]]:
+        """Return what explains the failures: options that all failed configurations share.
+
+        Each entry is one explanation: parts of a configuration, one option or up to three, such
+        that every failed configuration contains one of them and no other measured one does.
+        Without failures, or where nothing explains them, there is none.
+        """
+        space, failed = self.factors.space, failures(self.factors, self.measurements)
+        bad = space.rows(np.array(list(failed), dtype=np.int64))
+        good = {self.factors.cell(t.config) for t in self.measurements if not t.reason}
+        found = explanations(bad, space.rows(np.array(sorted(good), dtype=np.int64)))
+        return [[self.factors.part(part) for part in parts] for parts in found]
 
     def plot(self, kind: Literal["effects", "interactions", "surface"] = "effects") -> Figure:
         """Return a matplotlib figure: effects with intervals, interaction heat map, or tiles."""
@@ -367,6 +388,11 @@ class Surface:
         if space.size <= LISTED:
             return np.arange(space.size)
         return neighbours(space, [*self.readout.exact, *space.anchors])
+
+    def usable(self) -> IntArray:
+        """Return the covered cells without those that failed, or contain what always fails."""
+        failed = failures(self.factors, self.measurements)
+        return Odds.of(self.factors.space, self.readout.exact, failed).usable(self.covered())
 
     def read_in(self) -> IntArray:
         """Return the backgrounds that pictures and findings read conditional effects in.
