@@ -400,6 +400,30 @@ def test_known_noise_gives_narrower_intervals_that_still_hold(sd, tmp_path):
     assert Surface.load(tmp_path / "noisy.json").noise == Noise(sd, KNOWN_DF)
 
 
+@pytest.mark.parametrize("how", [{"noise": 0.3}, {"noisy": True}])
+def test_under_noise_averages_over_what_is_measured_hold_the_truth_as_often_as_they_say(how):
+    held = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        main, pair = rng.normal(size=2), rng.normal() / 2
+
+        def noisy(config, rng=rng, main=main, pair=pair):
+            a, b = config.values()
+            return main[0] * a + main[1] * b + pair * a * b + 0.3 * rng.normal()
+
+        surface = ablate(noisy, ["a", "b"], 8, seed=seed, **how)
+        assert len(surface.readout.exact) == 4
+        truth = main + pair / 2
+        rows = surface.average_rows
+        held += [
+            row["effect_low"] <= t <= row["effect_high"]
+            for row, t in zip(rows, truth, strict=True)
+        ]
+        both = surface.interaction_rows[0]
+        held.append(both["low"] <= pair <= both["high"])
+    assert 0.86 <= np.mean(held) <= 0.97
+
+
 def test_a_factor_may_bear_the_name_of_a_column():
     names = ["effect", "level", "mean", "config_mean"]
     surface = ablate(lambda c: 1.0 * c["effect"] + 2.0 * c["mean"], names, 16)

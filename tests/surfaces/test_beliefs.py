@@ -10,7 +10,7 @@ from outlay.surfaces.cube import bits, edges
 from outlay.surfaces.earlier import standardise
 from outlay.surfaces.equalities import Gate, effective
 from outlay.surfaces.factors import read_factors
-from outlay.surfaces.intervals import FIRST, LATER, NORMAL, half_width, typical_share
+from outlay.surfaces.intervals import FIRST, LATER, half_width, typical_share
 from outlay.surfaces.mixture import Models, Observations, average, evidence, kernel
 from outlay.surfaces.prices import Prices
 from outlay.surfaces.proposal import propose
@@ -202,11 +202,10 @@ def test_flat_earlier_surfaces_say_nothing():
 
 
 def test_intervals_grow_with_variance_and_where_little_is_left():
-    nothing, no, yes = np.zeros(1), np.array([False]), np.array([True])
-    assert half_width(np.array([4.0]), 0.0, 3, no)[0] == pytest.approx(2 * FIRST)
-    assert half_width(nothing, 1.0, 30, no)[0] == pytest.approx(LATER)
-    assert FIRST < half_width(nothing, 1.0, 8, no)[0] < LATER
-    assert half_width(np.array([4.0]), 1.0, 3, yes)[0] == pytest.approx(2 * NORMAL)
+    nothing = np.zeros(1)
+    assert half_width(np.array([4.0]), 0.0, 3)[0] == pytest.approx(2 * FIRST)
+    assert half_width(nothing, 1.0, 30)[0] == pytest.approx(LATER)
+    assert FIRST < half_width(nothing, 1.0, 8)[0] < LATER
     assert typical_share(12, 64) == typical_share(40, 64) < typical_share(60, 64)
 
 

@@ -285,7 +285,7 @@ def _sign(surface: Surface) -> float:
 
 
 def ranked(surface: Surface, count: int) -> list[Predicted]:
-    """Return the configurations with the best predictions, best first, without those that break."""
+    """Return the configurations with the best predictions, without those that break."""
     cells = surface.usable()
     found = surface.readout.cells(cells)
     order = np.argsort(-_sign(surface) * found.mean, kind="stable")
