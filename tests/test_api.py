@@ -9,6 +9,7 @@ import pytest
 
 import outlay
 from outlay.digest import digest
+from outlay.errors import InputError
 from outlay.replay import verify
 from outlay.state import State
 
@@ -228,3 +229,23 @@ def test_records_frames_and_pictures(tmp_path: Path) -> None:
     assert figure.axes
     assert State.of(run.events()).tree.nodes[0].score == records[0]["score"]
     assert '"status":"exhausted"' in run.to_json()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"seed": "x"}, {"seed": 1.5}, {"seed": -1}, {"seed": True}, {"seed": 2**63}]
+    + [{"workers": wrong} for wrong in (0, -1, "2", 1.0, None)],
+)
+def test_a_wrong_seed_or_number_of_workers_is_refused_before_anything_is_written(
+    settings: dict[str, object], tmp_path: Path
+) -> None:
+    store = tmp_path / "store.db"
+    task = research(evaluator=outlay.Evaluator(command="python3 score.py"))
+    with pytest.raises(InputError, match=f"{next(iter(settings))}: found .* a whole number"):
+        outlay.ablate_task(task, 3, store=store, **settings)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_no_task_is_refused() -> None:
+    with pytest.raises(InputError, match="task: found 5, allowed: a Task, or the path"):
+        outlay.ablate_task(5, 3)  # type: ignore[arg-type]

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from outlay.task import Task
 
 STORE = "store.db"
+LARGEST = 2**63
+"""What the store cannot hold any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,18 @@ class Settings:
     seed: int = 0
     agent: str = "levers"
     workers: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse what could be neither carried out nor read back from the store.
+
+        Raises:
+            InputError: If seed or workers are no whole number, or out of range.
+        """
+        for name, value, least in (("seed", self.seed, 0), ("workers", self.workers, 1)):
+            is_whole = isinstance(value, int) and not isinstance(value, bool)
+            if not is_whole or not least <= value < LARGEST:
+                allowed = f"a whole number, at least {least} and below 2^63"
+                raise bad_value("run", name, value, allowed)
 
 
 def default_store(folder: str | os.PathLike[str]) -> Path:

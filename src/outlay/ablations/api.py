@@ -53,16 +53,18 @@ def ablate_task(
         BudgetError: The budget ended before that was known.
         StoreError: The store is locked, newer, or out of reach.
     """
-    limits = _limits(budget)
+    limits, settings = _limits(budget), Settings(seed=seed, workers=workers)
     if isinstance(task, Task):
         check(task)
         loaded, folder = task, Path(task.workspace.path)
+    elif not isinstance(task, str | Path):
+        raise bad_value("ablate", "task", task, "a Task, or the path of a task file or its folder")
     else:
         loaded, path = taskfile.load(task, limits), Path(task)
         folder = path if path.is_dir() else path.parent
     place = default_store(folder) if store is None else Path(store)
     plan = of_task(loaded, place, run, limits)
-    return _carried_out(plan, Settings(seed=seed, workers=workers), on_step)
+    return _carried_out(plan, settings, on_step)
 
 
 def ablate_run(
@@ -98,6 +100,7 @@ def ablate_run(
     """
     if by not in ("hunk", "file"):
         raise bad_value("ablate", "by", by, "hunk or file")
+    settings = Settings(seed=seed, workers=workers)
     place = default_store(Path()) if store is None else Path(store)
     with SqliteStore(place) as opened:
         names = [known.name for known in opened.runs()]
@@ -105,7 +108,7 @@ def ablate_run(
             raise no_such_run(run, names)
         state = load_state(opened, run)
     plan = of_champion(state, run, place, by, name, _limits(budget))
-    return _carried_out(plan, Settings(seed=seed, workers=workers), on_step)
+    return _carried_out(plan, settings, on_step)
 
 
 def _limits(budget: int | Budget | None) -> Budget:

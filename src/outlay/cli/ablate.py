@@ -47,7 +47,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="What a component of a champion's patch is.",
 )
-@click.option("--seed", default=0, show_default=True, help="Seed of every random stream.")
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Seed of every random stream.",
+)
 @click.option(
     "--workers", default=1, show_default=True, type=click.IntRange(min=1), help="Attempts at once."
 )
@@ -71,6 +77,7 @@ def command(
     The same command continues a run; a raised budget continues one that had spent its own.
     """
     limits = Budget(attempts=budget, seconds=seconds)
+    settings = Settings(seed=seed, workers=workers)
     if path is None and run is not None:
         found = read_run(store, run)
         plan = of_champion(found.state, found.name, found.store, by, name, limits)
@@ -80,7 +87,7 @@ def command(
         folder = _options.folder_of(path or ".")
         task = taskfile.load(path or ".", limits)
         plan = of_task(task, store or default_store(folder), run, limits)
-    return carry_out(plan, Settings(seed=seed, workers=workers), as_json=as_json)
+    return carry_out(plan, settings, as_json=as_json)
 
 
 def carry_out(plan: Plan, settings: Settings, *, as_json: bool) -> int:
