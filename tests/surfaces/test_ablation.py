@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import os
 import re
 from itertools import product
 
@@ -8,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from outlay.errors import BudgetError, InputError, NothingUsableError
+from outlay.errors import BudgetError, InputError, NothingUsableError, StoreError
 from outlay.surfaces.ablation import Ablation, ablate
 from outlay.surfaces.factors import Inactive
 from outlay.surfaces.measurements import KNOWN_DF, Noise
@@ -176,6 +178,10 @@ def test_if_everything_fails_nothing_is_invented():
         ({"budget": 17}, "at most 16"),
         ({"budget": True}, "a number of measurements"),
         ({"budget": Budget()}, "attempts, seconds or usd"),
+        ({"budget": Budget(seconds=float("nan"))}, "a finite number"),
+        ({"budget": Budget(attempts=2.5)}, "a whole number"),
+        ({"noise": 10**400}, "a standard deviation"),
+        ({"save": 5}, "a file in a folder"),
         ({"budget": Budget(tokens=5)}, "attempts, seconds or usd"),
         ({"budget": Budget(usd=5.0)}, "cost"),
         ({"direction": "up"}, "maximize or minimize"),
@@ -575,3 +581,134 @@ def test_without_any_difference_seen_nothing_unmeasured_is_claimed(budget, tmp_p
     assert surface.predict({}).low == surface.predict({}).high == 1.0
     assert surface.effects().effect_high.tolist() == [np.inf] * 4
     surface.plot("effects").savefig(tmp_path / "effects.png")
+
+
+def test_a_program_that_breaks_at_both_starting_points_alike_is_called_no_further(tmp_path):
+    calls, save = [], tmp_path / "surface.json"
+
+    def forgets_to_return(config):
+        calls.append(config)
+
+    with pytest.raises(NothingUsableError, match=r"both starting points .* found None"):
+        ablate(forgets_to_return, NAMES, 12, save=save)
+    assert len(calls) == 2
+    assert len(ablate(program, NAMES, 4, save=save).measurements) == 4  # mended, begun again
+
+    def breaks_each_time_otherwise(config):
+        raise ValueError(str(sum(config.values())))
+
+    with pytest.raises(NothingUsableError, match=r"0; .*4"):
+        ablate(breaks_each_time_otherwise, NAMES, 4)
+
+
+def test_a_save_file_is_for_one_process_at_a_time(tmp_path):
+    save = tmp_path / "surface.json"
+    calls = []
+
+    def nested(config):
+        calls.append(config)
+        with pytest.raises(StoreError, match=f"surface.json: in use by process {os.getpid()} "):
+            ablate(program, NAMES, 4, save=save)
+        return program(config)
+
+    ablate(nested, NAMES, 2, save=save)
+    assert len(calls) == 2
+    assert len(ablate(program, NAMES, 4, save=save).measurements) == 4
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_any_call():
+    with pytest.raises(StoreError, match=r"cannot be written: .*; name another with save="):
+        ablate(lambda config: pytest.fail("called"), NAMES, 2, save="/proc/self/surface.json")
+    with pytest.raises(StoreError, match="cannot be written"):
+        ablate(program, NAMES, 2).save("/nope/surface.json")
+
+
+def test_a_save_file_of_another_program_is_refused_before_any_call(tmp_path):
+    save = tmp_path / "surface.json"
+    ablate(lambda c: {"loss": program(c), "size": 1.0}, NAMES, 3, metric="loss", save=save)
+    for metric, part in (("score", "'score' is missing"), (None, "one of loss, size")):
+        with pytest.raises(InputError, match=f"surface.json: metric: .*{part}.*another file"):
+            ablate(lambda c: pytest.fail("called"), NAMES, 6, metric=metric, save=save)
+    ablation = Ablation(["a"], budget=4, noisy=True)
+    for value in (1.0, 2.0):
+        ablation.tell({"a": True}, value)
+    ablation.surface().save(save)
+    with pytest.raises(InputError, match=r"found 2 after 1 .*noisy=True"):
+        ablate(lambda c: pytest.fail("called"), ["a"], 2, save=save)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("seed", "x"),
+        ("seed", -1),
+        ("metric", 5),
+        ("direction", "up"),
+        ("noise", ["x", 0]),
+        ("noise", [-1.0, 0]),
+        ("earlier", [["x"]]),
+        ("extra", 1),
+        ("measurements", [{"config": {"zz": True}, "metrics": {"value": 1.0}}]),
+        ("measurements", [{"config": {}, "metrics": {"value": "x"}}]),
+        ("measurements", [{"config": {}, "metrics": {}}]),
+        ("measurements", [{"config": {}, "metrics": {"value": 1.0}, "seconds": -1}]),
+    ],
+)
+def test_a_save_file_with_a_wrong_field_is_refused(key, value, tmp_path):
+    path = tmp_path / "surface.json"
+    ablate(program, NAMES, 3).save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
+    with pytest.raises(InputError, match="cannot load a surface"):
+        Surface.load(path)
+
+
+@pytest.mark.parametrize(
+    "found", [10**400, -(10**5000), 1e300, float("inf"), None, "5"], ids=range(6)
+)
+def test_values_that_are_none_are_failed_measurements(found):
+    surface = ablate(lambda c: found if c["a"] and not c["b"] else program(c), NAMES, 16)
+    assert {taken.reason.split(":")[0] for taken in surface.measurements} == {"", "metric value"}
+
+
+@pytest.mark.parametrize("config", [None, 5, [], "a"])
+def test_what_is_no_configuration_is_refused(config):
+    with pytest.raises(InputError, match="allowed: factors with their levels"):
+        ablate(program, NAMES, 3).predict(config)
+
+
+@pytest.mark.parametrize("k", ["x", 0, True, 1.5])
+def test_what_is_no_number_of_proposals_is_refused(k):
+    for ask in (ablate(program, NAMES, 3).next, Ablation(NAMES, budget=3).ask):
+        with pytest.raises(InputError, match=r"k: found .* at least 1"):
+            ask(k)
+
+
+@pytest.mark.parametrize("spent", [{"seconds": -5}, {"seconds": float("nan")}, {"usd": -1}])
+def test_what_is_no_expense_is_refused(spent):
+    ablation = Ablation(NAMES, budget=3)
+    with pytest.raises(InputError, match="a finite number, at least 0"):
+        ablation.tell({}, 1.0, **spent)
+    assert not ablation.measurements
+
+
+def test_a_fresh_batch_is_full():
+    ablation = Ablation(["a", "b"], budget=4)
+    assert len({tuple(s.config.values()) for s in ablation.ask(4)}) == 4
+    late = Ablation(NAMES, budget=6)
+    late.tell({}, 1.0)
+    batch = late.ask(4)
+    assert batch[0].config == dict.fromkeys(NAMES, True)
+    assert [s.gain is None for s in batch] == [True, False, False, False]
+
+
+def test_without_noise_a_configuration_has_one_value():
+    ablation = Ablation(["a", "b"], budget=3)
+    ablation.tell({"a": True}, 1.0)
+    ablation.tell({"a": True}, 1.0)
+    assert ablation.remaining == 2
+    with pytest.raises(InputError, match=r"found 2 after 1 .*noisy=True"):
+        ablation.tell({"a": True}, 2.0)
+    assert ablation.remaining == 2
+    ablation.fail({"b": True}, "once")
+    ablation.tell({"b": True}, 3.0)  # worked when tried again
+    assert ablation.remaining == 0

@@ -60,8 +60,10 @@ class Factors:
         """Return the level numbers of a configuration; a factor not named is at its default.
 
         Raises:
-            InputError: If a factor or level is unknown.
+            InputError: If it is none, or a factor or level is unknown.
         """
+        if not isinstance(config, Mapping):
+            raise bad_value("configuration", "configuration", config, "factors with their levels")
         unknown = [name for name in config if name not in self.names]
         if unknown:
             raise bad_value("configuration", "factor", unknown[0], ", ".join(self.names))

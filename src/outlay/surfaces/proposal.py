@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from outlay.errors import bad_value
 from outlay.surfaces.beliefs import Assumptions, Beliefs, believe
 from outlay.surfaces.breaking import HOPELESS, Odds
 from outlay.surfaces.prices import ROUNDING
@@ -81,20 +82,25 @@ def propose(
     started = [cell for cell in dict.fromkeys(space.anchors) if cell not in excluded]
     if prices is not None:
         started = prices.within(started, purse)
-    if started:
-        return [Proposal(cell, math.nan) for cell in started[:count]]
+    first = [Proposal(cell, math.nan) for cell in started[:count]]
+    if prices is not None:
+        purse -= sum(map(prices, started[:count]))
+    count, pending = count - len(first), [*pending, *started[:count]]
+    excluded |= {*pending}
+    if not count:
+        return first
     if not known:
-        fresh = _fresh(odds, excluded, rng, prices, purse)
-        return [Proposal(cell, math.nan) for cell in fresh]
+        cells = _fresh(odds, excluded, pending, count, rng, prices, purse)
+        return first + [Proposal(cell, math.nan) for cell in cells]
     view = workspace(space, known, barred if given.noisy else excluded, pending, rng)
     hopeful = odds(view.cells[view.candidates]) >= HOPELESS
     view = view._replace(candidates=view.candidates[hopeful])
     if not len(view.candidates):
-        return []
+        return first
     beliefs = believe(given, seen, rng, fading=False)
     places = view.cells[view.candidates]
     costs = np.array([prices(int(cell)) if prices is not None else 1.0 for cell in places])
-    return _greedy(odds, beliefs, view, count, costs, purse, noisy=given.noisy)
+    return first + _greedy(odds, beliefs, view, count, costs, purse, noisy=given.noisy)
 
 
 def _greedy(
@@ -187,19 +193,40 @@ def neighbours(space: Space, cells: Sequence[int]) -> IntArray:
 def _fresh(
     odds: Odds,
     excluded: set[int],
+    pending: Sequence[int],
+    count: int,
     rng: np.random.Generator,
     prices: Prices | None,
     purse: float,
 ) -> list[int]:
-    """Return one of the likeliest affordable cells left; for runs without any value so far."""
-    size = odds.space.size
+    """Return up to `count` cells while nothing has a value: likely ones, far from each other."""
+    space, size = odds.space, odds.space.size
     if size <= LISTED:
-        open_cells = np.setdiff1d(np.arange(size), list(excluded))
+        cells = np.setdiff1d(np.arange(size), list(excluded))
     else:
-        open_cells = np.setdiff1d(rng.integers(0, size, LISTED), list(excluded))
-    open_cells = odds.usable(open_cells)
-    if prices is not None:
-        open_cells = open_cells[[prices(int(cell)) <= purse + ROUNDING for cell in open_cells]]
-    chance = odds(open_cells)
-    open_cells = open_cells[chance == chance.max(initial=0.0)]
-    return [int(rng.choice(open_cells))] if len(open_cells) else []
+        cells = np.setdiff1d(rng.integers(0, size, LISTED), list(excluded))
+    cells = rng.permutation(odds.usable(cells))
+    chance, chosen = odds(cells), list[int]()
+    while len(chosen) < count:
+        if prices is not None:
+            payable = np.array([prices(int(cell)) <= purse + ROUNDING for cell in cells], bool)
+            cells, chance = cells[payable], chance[payable]
+        if not len(cells):
+            break
+        taken = space.rows(np.array([*space.anchors, *pending, *chosen], dtype=np.int64))
+        apart = (space.rows(cells)[:, None] != taken).sum(axis=2).min(axis=1)
+        best = int(np.lexsort((-apart, -chance))[0])
+        chosen.append(int(cells[best]))
+        purse -= prices(chosen[-1]) if prices is not None else 0.0
+        cells, chance = np.delete(cells, best), np.delete(chance, best)
+    return chosen
+
+
+def check_count(where: str, count: object) -> None:
+    """Refuse what is no number of proposals.
+
+    Raises:
+        InputError: If it is no whole number of at least 1.
+    """
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise bad_value(where, "k", count, "a whole number, at least 1")

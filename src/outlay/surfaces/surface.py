@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from outlay.errors import InputError, NothingUsableError, bad_value
-from outlay.surfaces import effect_rows
+from outlay.surfaces import effect_rows, files
 from outlay.surfaces.beliefs import CHUNK, Assumptions, Beliefs, believe
 from outlay.surfaces.breaking import Odds, explanations
 from outlay.surfaces.earlier import standardise
-from outlay.surfaces.factors import Config, Factors, Inactive, Level, read_factors
 from outlay.surfaces.measurements import (
     Measurement,
     Noise,
@@ -23,19 +20,20 @@ from outlay.surfaces.measurements import (
     metric_name,
     observations,
 )
-from outlay.surfaces.proposal import Proposal, neighbours, propose
+from outlay.surfaces.proposal import Proposal, check_count, neighbours, propose
 from outlay.surfaces.readout import Reading, Readout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     import pandas as pd
     from matplotlib.figure import Figure
 
     from outlay.surfaces.cube import FloatArray, IntArray
+    from outlay.surfaces.factors import Config, Factors, Inactive, Level
     from outlay.surfaces.mixture import Observations
 
-FORMAT = 2
 LISTED = 4096
 FEW = 512
 BACKGROUNDS = 64
@@ -230,7 +228,12 @@ class Surface:
         )
 
     def next(self, k: int = 1) -> list[Suggestion]:
-        """Return up to `k` configurations that would tell most about the effects, and why."""
+        """Return up to `k` configurations that would tell most about the effects, and why.
+
+        Raises:
+            InputError: If `k` is below 1.
+        """
+        check_count("next", k)
         failed = list(failures(self.factors, self.measurements))
         rng = np.random.default_rng([self.seed, len(self.measurements)])
         found = propose(self._given, self._seen, k, rng, failed=failed)
@@ -275,9 +278,12 @@ class Surface:
         return kinds[kind](self)
 
     def save(self, path: str | Path) -> None:
-        """Write everything that is needed to load the surface again, as JSON."""
+        """Write everything that is needed to load the surface again, as JSON.
+
+        Raises:
+            StoreError: If the file cannot be written.
+        """
         content = {
-            "format": FORMAT,
             "factors": [[factor.name, list(factor.levels)] for factor in self.factors.all],
             "metric": self._metric,
             "direction": self.direction,
@@ -287,33 +293,16 @@ class Surface:
             "seed": self.seed,
             "measurements": [asdict(taken) for taken in self.measurements],
         }
-        target = Path(path)
-        beside = target.with_name(target.name + ".part")
-        beside.write_text(json.dumps(content, indent=1))
-        beside.replace(target)
+        files.write(path, content)
 
     @classmethod
     def load(cls, path: str | Path) -> Surface:
         """Return a saved surface.
 
         Raises:
-            InputError: If the file is not one, or of another version.
+            InputError: If the file is not one, of another version, or a field is wrong.
         """
-        try:
-            content: dict[str, Any] = json.loads(Path(path).read_text())
-            if content.pop("format") != FORMAT:
-                raise InputError(f"allowed format: {FORMAT}")
-            noise = content.pop("noise")
-            return cls(
-                read_factors(dict(content.pop("factors"))),
-                [Measurement(**taken) for taken in content.pop("measurements")],
-                equalities=[Inactive(**entry) for entry in content.pop("equalities")],
-                earlier=[np.array(values) for values in content.pop("earlier")],
-                noise=None if noise is None else Noise(*noise),
-                **content,
-            )
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{path}: cannot load a surface: {error}") from error
+        return cls(**files.read(path))
 
     def values_over(self, factors: Factors) -> FloatArray:
         """Return the predicted value of every cell of a space that shares factors by name.
