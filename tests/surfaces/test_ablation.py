@@ -558,6 +558,16 @@ def test_any_program_is_reproduced_at_measured_cells_and_runs_repeat(d, seed, fl
         assert first.predict(taken.config).mean == lookup(taken.config)
 
 
+@pytest.mark.parametrize(("count", "levels"), [(40, 2), (20, 4)])
+def test_the_largest_spaces_fit_into_memory(count, levels):
+    factors = {f"f{i}": list(range(levels)) for i in range(count)}
+    surface = ablate(lambda c: float(c["f0"]), factors, 4, direction="maximize")
+    assert len(surface.average_rows) == count * (levels - 1)
+    assert surface.predict({"f0": levels - 1}).mean > surface.predict({}).mean
+    with pytest.raises(InputError, match=r"at most 2\^40, such as 40 switches; leave out"):
+        ablate(program, factors | {"more": [0, 1]}, 4)
+
+
 def test_large_spaces_work_on_sampled_cells():
     names = [f"f{i}" for i in range(13)]
 

@@ -159,7 +159,8 @@ def read_factors(given: Sequence[str] | Mapping[str, Sequence[Level]]) -> Factor
             raise bad_value("factors", name, levels, "every level once")
     found = Factors(all=tuple(Factor(name=n, levels=tuple(levels)) for n, levels in pairs))
     if found.space.size > LARGEST_SPACE:
-        raise bad_value("factors", "configurations", found.space.size, f"at most {LARGEST_SPACE}")
+        allowed = "at most 2^40, such as 40 switches; leave out factors or levels"
+        raise bad_value("factors", "configurations", found.space.size, allowed)
     return found
 
 

@@ -146,8 +146,9 @@ class Readout:
 
         It is infinite while the measurements say nothing about the scale of the surface.
         """
-        backgrounds = np.arange(self.space.size)
-        if self.space.size > CHUNK:
+        if self.space.size <= CHUNK:
+            backgrounds = np.arange(self.space.size)
+        else:
             count = max(2, CHUNK // (2 * self.space.d))
             backgrounds = np.random.default_rng(self.seed).integers(0, self.space.size, count)
         if len(set(self.exact.values())) < 2 and len(self.exact) < FEWEST_EQUAL:
