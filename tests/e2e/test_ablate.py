@@ -209,10 +209,6 @@ def test_more_workers_measure_as_much(switches: Path, outlay: Command) -> None:
     assert found["blamed"] == [[{"a": "off", "c": "on"}]]
 
 
-def test_any_seed_will_do(switches: Path, outlay: Command) -> None:
-    assert outlay("ablate", switches, "--budget", "3", "--seed", "-1").returncode == 0
-
-
 def test_people_get_a_short_table(switches: Path, outlay: Command) -> None:
     (switches / "score.py").write_text(SWITCHES.replace("NOISE", "0.005"))
     done = outlay("ablate", switches, "--budget", "10")
@@ -237,6 +233,40 @@ def test_a_budget_out_of_reach_is_refused_before_anything_is_spent(
     assert done.returncode == 2
     assert words in done.stderr
     assert not (switches / ".outlay").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--by", "hunk"), "--by: found with a task"),
+        (("--run", ""), "run: found ''"),
+        (("--seed", "-1"), "--seed"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(
+    switches: Path, outlay: Command, options: tuple[str, ...], words: str
+) -> None:
+    done = outlay("ablate", switches, "--budget", "4", *options)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert not (switches / ".outlay" / "store.db").exists()
+    assert "RUN: found an empty name" in outlay("ablate", "--run", "").stderr
+
+
+def test_what_always_breaks_is_said_first_and_bought_no_further(
+    switches: Path, outlay: Command
+) -> None:
+    score = SWITCHES.replace('on["c"] and not on["a"]', 'on["c"]').replace("NOISE", "0")
+    (switches / "score.py").write_text(score)
+    done = outlay("ablate", switches, "--budget", "16")
+    assert done.returncode == 0, done.stderr
+    first, second, *_ = done.stdout.splitlines()
+    assert "exhausted" in first
+    assert "13 of 16 configurations measured" in first
+    assert second == "broken       Every measured configuration with c=on failed, no other."
+    page = (switches / ".outlay/runs/switches-ablation/ablation.md").read_text()
+    said = page.index("Every measured configuration with c=on failed, no other.")
+    assert said < page.index("On average over all backgrounds")
 
 
 def test_a_task_without_levers_is_told_what_to_do(task: Path, outlay: Command) -> None:

@@ -43,9 +43,7 @@ if TYPE_CHECKING:
 @click.option(
     "--by",
     type=click.Choice(["hunk", "file"]),
-    default="hunk",
-    show_default=True,
-    help="What a component of a champion's patch is.",
+    help="What a component of a champion's patch is: hunk by default.",
 )
 @click.option(
     "--seed",
@@ -65,24 +63,29 @@ def command(
     name: str | None,
     budget: int | None,
     seconds: float | None,
-    by: By,
+    by: By | None,
     seed: int,
     workers: int,
     as_json: bool,
 ) -> int:
     """Find out what each component does, from a few measurements.
 
-    With TASK, a folder or a task file, its levers are the components. Without TASK, --run names a
-    search, and the components are what its champion changed: levers, or the hunks of its patch.
+    With TASK, a folder or a task file, its levers are the components. With --run alone, which
+    names a search, they are what its champion changed: levers, or the hunks of its patch. With
+    neither, the task is that of the current folder.
     The same command continues a run; a raised budget continues one that had spent its own.
     """
     limits = Budget(attempts=budget, seconds=seconds)
     settings = Settings(seed=seed, workers=workers)
     if path is None and run is not None:
         found = read_run(store, run)
-        plan = of_champion(found.state, found.name, found.store, by, name, limits)
+        if by is not None and found.state.with_levers:
+            raise InputError("--by: found for a run with levers, which are its components")
+        plan = of_champion(found.state, found.name, found.store, by or "hunk", name, limits)
     elif name is not None:
         raise InputError("--name: found with a task, allowed: --run for the name of its ablation")
+    elif by is not None:
+        raise InputError("--by: found with a task, whose components are its levers")
     else:
         folder = _options.folder_of(path or ".")
         task = taskfile.load(path or ".", limits)
