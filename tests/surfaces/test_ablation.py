@@ -45,6 +45,14 @@ def test_averages_over_measurements_alone_are_exact(names, gain):
     assert (effects.effect_low == effects.effect_high).all()
 
 
+def test_rounding_is_no_effect():
+    surface = ablate(lambda c: 0.1 + 0.2 * c["a"] + 0.3 * c["b"], ["a", "b", "c"], 8)
+    assert surface.effects().effect[2] == 0
+    assert (surface.interactions().interaction == 0).all()
+    conditional = surface.effects("conditional").set_index("factor").effect
+    assert (conditional["c"] == 0).all()
+
+
 def test_a_few_measurements_predict_the_rest():
     surface = ablate(program, NAMES, 10, direction="maximize")
     for levels in product([False, True], repeat=4):

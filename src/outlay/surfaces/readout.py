@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from outlay.surfaces.space import Space
 
 FEWEST_EQUAL = 3
+ROUNDING = 1e-12
 
 
 class Reading(NamedTuple):
@@ -90,7 +91,7 @@ class Readout:
         measured = np.isin(pairs.low, known) & np.isin(pairs.high, known)
         alone = self._alone(pairs.low, found.noise) + self._alone(pairs.high, found.noise)
         width = self._half(np.concatenate(variances), self.added.effect, measured, alone)
-        return Reading(np.concatenate(means), width, measured)
+        return Reading(self._rounded(np.concatenate(means)), width, measured)
 
     def weighted_sum(self, parts: list[tuple[float, IntArray]]) -> tuple[float, float]:
         """Return mean and half-width of the sum of weight times mean over each part's cells."""
@@ -101,7 +102,8 @@ class Readout:
         found = self.posterior(cells)
         mean = found.mean if self.noisy else self._with_measured(cells, found.mean)
         added = SUM_SHARE * sum(abs(weight) for weight, _ in parts) * self.added.effect
-        return float(weights @ mean), self._half_of_sum(cells, weights, found, added)
+        total = self._rounded(np.array([weights @ mean]))[0]
+        return float(total), self._half_of_sum(cells, weights, found, added)
 
     def contrast(self, weights: Mapping[int, float]) -> tuple[float, float]:
         """Return mean and half-width of a weighted sum of a few cells."""
@@ -182,6 +184,11 @@ class Readout:
         quantile = t_upper(0.05, df) if df else NORMAL
         noise_only: FloatArray = quantile * np.sqrt(np.maximum(variance, alone))
         return np.where(measured, noise_only, found)
+
+    def _rounded(self, differences: FloatArray) -> FloatArray:
+        """Return differences with what is rounding at 0: exact ones would be told from it."""
+        size = abs(self.beliefs.centre) + self.beliefs.spread
+        return np.where(np.abs(differences) <= ROUNDING * size, 0.0, differences)
 
     def _with_measured(self, cells: IntArray, mean: FloatArray) -> FloatArray:
         return np.array(
