@@ -1,7 +1,7 @@
 """What an agent and its provider may do wrong, and what comes of it.
 
 The same table makes the tests (`tests/e2e/test_agent_faults.py`), the cross with real clients
-(`benchmarks/agent_faults.py`) and is compared with `docs/agents.md`.
+(`benchmarks/agent_faults.py`) and is compared with `docs/agent-faults.md`.
 """
 
 from __future__ import annotations

@@ -249,3 +249,8 @@ def test_a_wrong_seed_or_number_of_workers_is_refused_before_anything_is_written
 def test_what_is_no_task_is_refused() -> None:
     with pytest.raises(InputError, match="task: found 5, allowed: a Task, or the path"):
         outlay.ablate_task(5, 3)  # type: ignore[arg-type]
+
+
+def test_limits_replace_those_of_the_task_one_by_one() -> None:
+    run = outlay.search(research(), score, budget=outlay.Budget(attempts=2))
+    assert (run.state.attempts, run.state.budget.attempts) == (2, 2)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from outlay import taskfile
@@ -618,6 +618,8 @@ values = st.one_of(
 )
 
 
+@example("task.hypotheses", "0")
+@example("task.hypotheses", "\0")
 @given(st.sampled_from(KEYS), values)
 def test_any_value_of_any_key_is_accepted_or_an_input_error(key: str, value: object) -> None:
     table, name = key.split(".")

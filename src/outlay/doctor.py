@@ -17,13 +17,15 @@ import msgspec
 from outlay.agents.access import LEVERS
 from outlay.agents.refusals import refuse_agent
 from outlay.allocation.policies import by_name
-from outlay.decision import NOISE_SEEDS, final_reserve
+from outlay.decision.baseline import NOISE_SEEDS
+from outlay.decision.reserves import final_reserve
 from outlay.errors import InputError, OutlayError
 from outlay.execution import sandbox
 from outlay.execution.snapshot import load
 from outlay.globs import matches
 from outlay.session import sitting
 from outlay.taskfile import notes
+from outlay.trust import imports_from_agent
 
 if TYPE_CHECKING:
     from outlay.runs import Settings
@@ -203,8 +205,7 @@ def _surroundings(task: Task) -> list[Check]:
 
 def _kept(task: Task, objects: Path, state: State) -> Check:
     """Return how many files attempts start from, and how many of them are protected."""
-    files = state.started.files if state.started is not None else ""
-    paths = list(load(files, objects))
+    paths = list(load(state.start, objects))
     safe = sum(matches(path, task.workspace.protected) for path in paths)
     hidden = sum(matches(path, task.workspace.hidden) for path in paths)
     found = f"{len(paths)} files, {safe} protected, {hidden} hidden"
@@ -245,6 +246,12 @@ def _evaluator(state: State) -> list[Check]:
     checks += [Check(name="evaluator", ok=False, found=problem) for problem in state.problems]
     if not state.problems:
         checks.append(Check(name="noise", ok=True, found=_noise_words(state)))
+    if not state.with_levers and (script := imports_from_agent(state.task)):
+        found = (
+            f"an agent could put a json.py beside {script}, which would be imported in place of "
+            "Python's own; list what may change in task.editable, or run it with python3 -P"
+        )
+        checks.append(Check(name="imports", ok=True, found=found))
     return checks
 
 

@@ -11,17 +11,11 @@ from typing import TYPE_CHECKING, Literal
 
 from outlay import events
 from outlay.agents.reflector import BUILT_IN
-from outlay.decision import affordable_rest, decide, follow
+from outlay.decision import decide, follow
+from outlay.decision.reserves import affordable_rest
 from outlay.errors import MAKE_ROOM, OutlayError
-from outlay.jobs import (
-    job_for,
-    job_id,
-    settle_attempt,
-    settle_measurement,
-    settle_reflection,
-    template,
-    token,
-)
+from outlay.jobs import job_for, job_id, template, token
+from outlay.settling import settle_attempt, settle_measurement, settle_reflection
 
 if TYPE_CHECKING:
     from collections.abc import Callable

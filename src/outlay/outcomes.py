@@ -132,7 +132,7 @@ def attempt_settled(state: State, event: events.AttemptSettled) -> None:
     node = state.tree.nodes[state.nodes[event.attempt]]
     if event.outcome == "scored":
         _note_use(state, "execution", event.charge)
-        if state.started is not None and event.files not in ("", state.started.files):
+        if event.files not in ("", state.start):
             state.files[node.id] = event.files
         _score(state, node, event.evaluations)
         _learn(state, node, event)

@@ -94,7 +94,7 @@ def _latest(folder: Path, work: str) -> Path | None:
 
 
 def _patch(state: State, node: Node, folder: Path) -> str:
-    start = state.started.files if state.started is not None else ""
+    start = state.start
     before = state.files.get(node.parent.id, start) if node.parent is not None else start
     after = state.files.get(node.id, before)
     return patch_between(before, after, folder / "objects") if before != after else ""

@@ -161,6 +161,11 @@ class State:
         return self.baseline == 0
 
     @property
+    def start(self) -> str:
+        """Manifest hash of the files that the run began with; empty if it keeps none."""
+        return self.started.files if self.started is not None else ""
+
+    @property
     def drafting(self) -> bool:
         """Whether the root has no plan yet, or one that failed, and a model is to draft one."""
         root = self.tree.root

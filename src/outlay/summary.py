@@ -8,7 +8,7 @@ import msgspec
 
 from outlay.believed import Believed, believed
 from outlay.coordination.estimates import Interval, estimate, paired_difference
-from outlay.decision import untested
+from outlay.decision.challengers import untested
 from outlay.records import BASELINE
 from outlay.trust import self_reported
 from outlay.usage import Used

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,7 +115,7 @@ def _build(
     values = read_tables(_over(tables, document, where), where)
     root = folder.resolve()
     workspace = (root / values["task"].pop("workspace", ".")).resolve()
-    hypotheses = _hypotheses(values["task"], root, workspace)
+    hypotheses = _hypotheses(values["task"], root, workspace, where)
     task = Task(
         name=values["task"].pop("name", "") or _absent(where, "task.name", "a short name"),
         question=values["task"].pop("question", "")
@@ -124,7 +123,7 @@ def _build(
         workspace=Workspace(path=str(workspace), **values["task"]),
         evaluator=_evaluator(values["evaluate"]),
         metric=_metric(values["evaluate"]),
-        budget=_limited(values["budget"], budget),
+        budget=_budget(values["budget"]).with_limits(budget),
         levers=read_levers(document, where),
         limits=Limits(**values["limits"]),
         seeds=Seeds(**values["seeds"]),
@@ -140,7 +139,7 @@ def _build(
     return task
 
 
-def _hypotheses(values: dict[str, Any], root: Path, workspace: Path) -> dict[str, Any]:
+def _hypotheses(values: dict[str, Any], root: Path, workspace: Path, where: str) -> dict[str, Any]:
     """Take the file of hypotheses out and return what it says; in the workspace it is hidden.
 
     Whoever carries an experiment out should not read what each explanation predicts.
@@ -150,8 +149,11 @@ def _hypotheses(values: dict[str, Any], root: Path, workspace: Path) -> dict[str
         return {}
     from outlay.designs.statefile import read_state, state_to_json  # loads numpy
 
-    file = (root / name).resolve()
-    found = state_to_json(read_state(file))
+    try:
+        file = (root / name).resolve()
+        found = state_to_json(read_state(file))
+    except ValueError as error:  # an InputError is one too, and so is a name with a null byte
+        raise InputError(f"{where}: task.hypotheses: found {name!r}: {error}") from error
     if file.is_relative_to(workspace):
         path = file.relative_to(workspace).as_posix()
         hidden = values.get("hidden", ())
@@ -193,12 +195,8 @@ def _metric(values: dict[str, Any]) -> Metric:
     )
 
 
-def _limited(values: dict[str, Any], budget: Budget | None) -> Budget:
-    own = Budget(**{_LIMITS[k]: v for k, v in values.items()})
-    if budget is None:
-        return own
-    given = {k: getattr(budget, k) for k in _LIMITS.values() if getattr(budget, k) is not None}
-    return replace(own, **given)
+def _budget(values: dict[str, Any]) -> Budget:
+    return Budget(**{_LIMITS[k]: v for k, v in values.items()})
 
 
 def _sandbox(values: dict[str, Any]) -> Sandbox:

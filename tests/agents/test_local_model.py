@@ -91,6 +91,7 @@ def server(folder: Path) -> Iterator[str]:
         f"{4096 * AT_ONCE}",
     ]
     command += ["-t", "1", "-np", f"{AT_ONCE}", "--jinja", "--host", "127.0.0.1", "--port", port]
+    command += ["--flash-attn", "off"]  # most of the time of a processor goes into it
     command += ["--no-repack"]  # some virtual machines announce AMX and do not let it be used
     with open(folder / "server.log", "wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)

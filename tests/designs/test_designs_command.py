@@ -5,6 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from outlay.cli.design import command
+from outlay.designs.statefile import read_state, state_to_json
 from outlay.errors import BudgetError, InputError
 
 EXAMPLE = str(Path(__file__).resolve().parents[2] / "examples" / "design" / "state.toml")
@@ -40,6 +41,24 @@ def test_a_score_says_what_to_add():
     assert "To make it one design" in run("plan", EXAMPLE, "--score", "Ablate ema").stdout
 
 
+def test_a_score_says_what_it_did_not_read(tmp_path):
+    result = run(EXAMPLE, "--score", "Do not ablate ema; run warmup with two seeds")
+    assert result.stdout.startswith("Note: read as negated, so not run: ema")
+    vague = json.loads(run(EXAMPLE, "--score", "Do something", "--json").stdout)
+    assert "no arm or seeds recognised" in vague["notes"][0]
+
+
+def test_a_score_reads_a_file(tmp_path):
+    path = tmp_path / "proposal.txt"
+    path.write_text("ARMS: ema\nSEEDS: 4\n")
+    data = json.loads(run(EXAMPLE, "--score", f"@{path}", "--json").stdout)
+    assert data["readings"][0]["arms"] == ["ema"]
+    assert f"a text, or @{path} to read it" in str(run(EXAMPLE, "--score", str(path)).exception)
+    assert "No such file" in str(run(EXAMPLE, "--score", f"@{path}.none").exception)
+    path.write_bytes(b"\xff\xfe")
+    assert "no UTF-8 text" in str(run(EXAMPLE, "--score", f"@{path}").exception)
+
+
 def test_update_returns_and_saves_the_posterior(tmp_path):
     saved = tmp_path / "next.json"
     arguments = ["--arms", "longer_schedule,augmentation", "--seeds", "5", "--outcome", "0,0.75"]
@@ -50,6 +69,63 @@ def test_update_returns_and_saves_the_posterior(tmp_path):
     again = json.loads(run(str(saved), "--json").stdout)
     assert again["uncertainty"] < json.loads(run(EXAMPLE, "--json").stdout)["uncertainty"]
     assert "after" in run("update", EXAMPLE, *arguments).stdout
+
+
+def test_nothing_to_learn_is_said_and_is_no_failure(tmp_path):
+    path = tmp_path / "state.json"
+    data = state_to_json(read_state(EXAMPLE))
+    for number, hypothesis in enumerate(data["hypotheses"]):
+        hypothesis["prior"] = float(number == 2)
+    path.write_text(json.dumps(data))
+    result = run(str(path))
+    assert result.exit_code == 0
+    assert result.stdout.startswith("Nothing to learn: 'augmentation needs the longer schedule'")
+    assert "Run " not in result.stdout
+    assert "nothing to learn" in result.stdout
+    assert json.loads(run(str(path), "--json").stdout)["nothing_to_learn"] is True
+    scored = run(str(path), "--score", "run ema with 4 seeds").stdout
+    assert "Nothing to learn" in scored
+    assert "-0.0000" not in scored
+
+
+def test_a_chain_of_updates_plans_with_what_is_left(tmp_path):
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps(state_to_json(read_state(EXAMPLE))))
+    once = ["update", str(path), "--arms", "augmentation", "--seeds", "5", "--outcome", "0.75"]
+    first = run(*once, "--write", str(path))
+    assert "Budget: 32.75 of 48 GPU hours left, the design cost 15.25." in first.stdout
+    assert f"Wrote {path}" in first.stdout
+    budgets = json.loads(run(*once, "--write", str(path), "--json").stdout)["budgets"]
+    assert budgets[0] == {"unit": "GPU hours", "before": 32.75, "cost": 15.25, "left": 17.5}
+    assert budgets[1] == {"unit": "usd", "before": 81, "cost": 29, "left": 52}
+    after = read_state(path)
+    assert after.observations[-2:] == ("with 5 seeds: augmentation 0.75",) * 2
+    assert [limit.budget for limit in after.limits] == [17.5, 52]
+    assert all(row["cost"] <= 17.5 for row in json.loads(run(str(path), "--json").stdout)["best"])
+    over = run(*once, "--write", str(path)).stdout + run(*once).stdout
+    assert "Budget: 0 of 2.25 GPU hours left, the design cost 15.25; 13 more than" in over
+    assert [file.name for file in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_an_update_never_writes_over_toml(tmp_path):
+    path = tmp_path / "state.toml"
+    path.write_text(Path(EXAMPLE).read_text())
+    arguments = ["--arms", "ema", "--seeds", "5", "--outcome", "1", "--write", str(path)]
+    result = run("update", str(path), *arguments)
+    assert isinstance(result.exception, InputError)
+    assert "ends in .json, such as state.json" in str(result.exception)
+    assert path.read_text() == Path(EXAMPLE).read_text()
+    nowhere = run("update", EXAMPLE, *arguments[:-1], str(tmp_path / "none" / "s.json"))
+    assert "cannot be written: No such file" in str(nowhere.exception)
+
+
+def test_a_design_without_a_price_takes_nothing(tmp_path):
+    data = state_to_json(read_state(EXAMPLE))
+    data["cost"] = {"designs": [{"arms": ["ema"], "seeds": 4, "cost": 9}]}
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps(data | {"limits": []}))
+    result = run("update", str(path), "--arms", "warmup", "--seeds", "4", "--outcome", "0")
+    assert "the design has no price in units; 48 are left as before" in result.stdout
 
 
 @pytest.mark.parametrize(

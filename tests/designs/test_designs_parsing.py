@@ -1,5 +1,6 @@
 import json
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +10,7 @@ from outlay.bench.designs.panel import panel
 from outlay.designs.interfaces import INTERFACES, describe, prompt, revision_prompt
 from outlay.designs.parsing import LABELS, LONGEST_ANSWER, final_answer, parse_reply
 from outlay.designs.readings import readings
-from outlay.designs.wording import missing_words, read_action
+from outlay.designs.wording import missing_words, read_action, remarks
 from outlay.errors import InputError
 
 STATE = panel(11)[0].state
@@ -206,6 +207,58 @@ def test_free_text_that_leaves_things_open():
     assert len(missing_words(STATE, nothing)) == 2
     seeds_only = read_action(STATE, "Use 6 seeds")
     assert {d.seeds for d in readings(STATE, seeds_only)} == {6}
+
+
+@pytest.mark.parametrize(
+    ("text", "arms", "seeds", "left"),
+    [
+        ("Do not ablate dropout; run residual with two seeds", (2,), 2, "dropout"),
+        ("Don't ablate dropout, run residual, n=4", (2,), 4, "dropout"),
+        ("Run residual, not dropout, with seeds: 4.", (2,), 4, "dropout"),
+        ("Ablate residual with 5 seeds rather than dropout", (2,), 5, "dropout"),
+        ("Never remove dropout. Remove residual and dropout, 3 seeds", (2, 5), 3, ""),
+        ("Not only dropout but residual with twelve seeds", (2, 5), 12, ""),
+        ("Do not run dropout", None, None, "dropout"),
+    ],
+)
+def test_negated_arms_are_left_out_and_said_to_be(text, arms, seeds, left):
+    action = read_action(STATE, text)
+    assert (action.arms, action.seeds) == (arms, seeds)
+    notes = " ".join(remarks(STATE, text, action))
+    assert (f"read as negated, so not run: {left}" in notes) == bool(left)
+    assert ("no arm or seeds recognised" in notes) == (arms is None)
+
+
+def test_names_within_names_and_across_clauses():
+    state = replace(STATE, arms=("ema", "ema decay", "tune and test", "d", "e", "f"))
+    assert read_action(state, "ablate EMA decay with 4 seeds").arms == (1,)
+    assert read_action(state, "run tune and test, and ema, 4 seeds").arms == (0, 2)
+    assert read_action(state, "\U0001d400 \uff41 with 4 seeds").arms is None
+
+
+def test_what_was_not_read_is_said():
+    for text, expected in [
+        ("Do something useful", ["no arm or seeds recognised; read as the component scan"]),
+        ("Use 6 seeds", ["no arm recognised"]),
+        ('{"arm": "dropout", "seeds": 4}', ["not read: arm (keys are action, ", "no arm rec"]),
+        ('{"target": "dropout", "reason": "it may matter"}', []),
+        ("REASON: dropout", ["no arm or seeds recognised"]),
+        ("TARGET: dropout", []),
+        ("[1] ablate dropout with 5 seeds", []),
+    ]:
+        notes = remarks(STATE, text, read_action(STATE, text))
+        assert len(notes) == len(expected)
+        assert all(part in note for part, note in zip(expected, notes, strict=True))
+
+
+def test_a_json_list_is_not_read_as_a_sentence():
+    with pytest.raises(InputError, match="found a JSON list"):
+        read_action(STATE, '["dropout"]')
+
+
+def test_a_long_text_is_read_in_linear_time():
+    for part in ("and ", ", then ", "dont ", "n" * 50 + " t ", "n = "):
+        read_action(STATE, (part * 100_000)[:99_000])
 
 
 def test_action_text_in_labels_and_json():

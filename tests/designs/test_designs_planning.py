@@ -1,4 +1,5 @@
 import doctest
+import json
 import tomllib
 from pathlib import Path
 
@@ -10,8 +11,8 @@ from hypothesis import strategies as st
 from outlay.bench.designs.panel import identity
 from outlay.designs import planning
 from outlay.designs.assessment import assess
-from outlay.designs.catalogue import catalogue
-from outlay.designs.costs import Limit, LinearCost
+from outlay.designs.catalogue import catalogue, cost
+from outlay.designs.costs import Design, Limit, LinearCost
 from outlay.designs.outcomes import GaussianOutcomes
 from outlay.designs.planning import design, frontier
 from outlay.designs.proving import prove
@@ -43,6 +44,24 @@ def test_best_designs_and_frontier_of_the_example():
     assert max(gains) < plan.uncertainty
     assert plan.to_json()["best"][0]["seeds"] == plan.best[0].seeds
     assert len(plan.to_pandas()) == len(plan.frontier)
+
+
+def test_a_plan_prints_as_one_line():
+    assert repr(design(EXAMPLE)) == (
+        "<Plan: augmentation, longer_schedule with 6 seeds, 0.7356 of 1.6359 nats for 27.5 GPU "
+        "hours>"
+    )
+    assert "nothing to learn" in repr(design(state_of((1.0, 0.0), np.eye(2))))
+
+
+@pytest.mark.parametrize("wrong", [None, {}, 5])
+def test_what_is_no_state_is_refused(wrong):
+    with pytest.raises(
+        InputError, match=f"found {type(wrong).__name__}, allowed: a ResearchState"
+    ):
+        design(wrong)
+    with pytest.raises(InputError, match="allowed: a ResearchState"):
+        assess(wrong, "run ema")
 
 
 def test_the_frontier_is_undominated(state):
@@ -162,6 +181,10 @@ def test_price_tables_are_listed_and_not_searched(tmp_path):
         search_designs(state)
 
 
+def test_an_assessment_of_a_file():
+    assert assess(EXAMPLE, "run ema with 4 seeds").readings[0].option.cost == 12.25
+
+
 def test_an_assessment(state):
     found = assess(state, "TARGET: residual")
     assert [reading.option.seeds for reading in found.readings] == [2, 8]
@@ -201,6 +224,47 @@ signature = [0, 1]
 """
 
 
+TWICE = """[
+    { arms = ["x", "y"], seeds = 4, cost = 1 }, { arms = ["y", "x"], seeds = 4, cost = 9 },
+]"""
+
+
+def test_what_a_cost_table_leaves_out_is_0():
+    data = tomllib.loads(GOOD)
+    assert parse_state(data).limits == (paper_limit(8),)
+    hours = {"unit": "h", "per_run": 1}
+    state = parse_state(data | {"cost": hours, "limits": [{"unit": "usd", "budget": 9} | hours]})
+    rule = LinearCost(setup=0, per_arm=0, per_seed=0, per_run=1)
+    assert [limit.cost for limit in state.limits] == [rule, rule]
+    assert cost(state, Design((0,), 5)) == 10
+
+
+def test_a_design_without_a_price_is_named_so():
+    rows = [{"arms": ["x"], "seeds": 4, "cost": 2}]
+    state = parse_state(tomllib.loads(GOOD) | {"cost": {"designs": rows}})
+    found = assess(state, "run y with 4 seeds").to_json()
+    assert found["readings"][0]["cost"] is None
+    assert not found["readings"][0]["affordable"]
+    json.dumps(found, allow_nan=False)
+    rows[0]["cost"] = 9
+    with pytest.raises(BudgetError, match=r"the cheapest costs 9 units \(x; 4 seeds\)"):
+        design(parse_state(tomllib.loads(GOOD) | {"cost": {"designs": rows}}))
+
+
+def test_no_design_has_a_price_in_every_unit():
+    def rows(name):
+        return {"designs": [{"arms": [name], "seeds": 4, "cost": 2}]}
+
+    data = tomllib.loads(GOOD)
+    usd = {"unit": "usd", "budget": 1}
+    apart = data | {"cost": rows("x"), "limits": [usd | rows("y")]}
+    with pytest.raises(BudgetError, match="none has a price in every unit"):
+        design(parse_state(apart))
+    both = data | {"limits": [usd | rows("y")]}
+    with pytest.raises(BudgetError, match=r"3 units \(y; 4 seeds\), .* 2 of 1 usd"):
+        design(parse_state(both))
+
+
 def test_a_prior_that_is_left_out_is_flat(tmp_path):
     path = tmp_path / "s.toml"
     path.write_text(GOOD)
@@ -211,6 +275,8 @@ def test_a_prior_that_is_left_out_is_flat(tmp_path):
     ("change", "message"),
     [
         (('name = "a"', 'name = "a"\nprior = 0.5'), "prior: found for 1 of 2"),
+        (("x = 1", "x = 1.9"), "a: x: found 1.9, allowed: 0 to 1"),
+        (("x = 1", "x = -2"), "a: x: found -2, allowed: 0 to 1"),
         (("x = 1", "z = 1"), "signature of a: arm: found 'z', allowed: x, y"),
         (("budget = 8", "budget = -8"), "budget of units: found -8"),
         (("budget = 8", 'budget = "8"'), "Expected `float`"),
@@ -218,11 +284,20 @@ def test_a_prior_that_is_left_out_is_flat(tmp_path):
         (("budget = 8", "budget = 8\nseeds = [3]"), "seeds"),
         (("budget = 8", "budget = 8\ncost.per_arm = { x = 1 }"), "'y' is missing"),
         (("budget = 8", "budget = 8\ncost.per_arm = -1"), "per_arm: found -1"),
+        (("budget = 8", "budget = 8\ncost.unit = 'h'"), "cost: found no price of h"),
+        (("budget = 8", "budget = 8\nlimits = [{ budget = 5 }]"), "limits: found no price"),
+        (("budget = 8", "budget = 8\ncost = { per_run = 1, designs = [] }"), "found per_run bes"),
+        (("budget = 8", "budget = 8\ncost.designs = []"), "cost.designs: found no row"),
+        (
+            ("budget = 8", f"budget = 8\ncost.designs = {TWICE}"),
+            "y, x with 4 seeds is listed twice",
+        ),
         (("budget = 8", 'budget = 8\noutcomes.kind = "coin"'), "outcomes.kind"),
         (
             ("budget = 8", 'budget = 8\noutcomes = { kind = "gaussian", values = [1] }'),
             "with kind = 'grid' only",
         ),
+        (("signature =", "prior = 0.3333\nsignature ="), "0.333 below 1; divide each by the sum"),
         (("budget = 8", "budget = "), "cannot be read"),
     ],
 )

@@ -54,6 +54,13 @@ def test_wrong_outcomes(outcomes):
         GridOutcomes(**outcomes)
 
 
+def test_normal_outcomes_have_means_anywhere():
+    state = ResearchState(
+        **(GOOD | {"signatures": ((1.9, 0), (0, -2)), "outcomes": GaussianOutcomes()})
+    )
+    assert state.means.max() == 1.9
+
+
 def test_wrong_noise():
     with pytest.raises(InputError, match="noise"):
         GaussianOutcomes(noise=-1)
@@ -86,7 +93,10 @@ def test_posterior_of_normal_outcomes():
 
 @pytest.mark.parametrize(
     ("outcome", "message"),
-    [((0.3,), "found 0.3, allowed: 0, 0.25, 0.5, 0.75, 1"), ((1, 1), "found 2 numbers")],
+    [
+        ((0.3,), r"found 0.3, allowed: 0, 0.25, 0.5, 0.75, 1; .*\"gaussian\""),
+        ((1, 1), "found 2 numbers"),
+    ],
 )
 def test_wrong_outcome_values(outcome, message):
     with pytest.raises(InputError, match=message):

@@ -1,4 +1,4 @@
-"""What an agent and its provider may do wrong, through whole searches; see docs/agents.md."""
+"""What an agent and its provider may do wrong, in whole searches; see docs/agent-faults.md."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_each_fault_ends_as_the_table_says(fault: Fault, task: Path, outlay: Com
 
 
 def test_the_page_has_the_rows_that_are_tested() -> None:
-    page = (ROOT / "docs" / "agents.md").read_text()
+    page = (ROOT / "docs" / "agent-faults.md").read_text()
     _, _, section = page.partition("## What comes of a fault\n")
     table = re.findall(r"^\|.*\|$", section.partition("\n## ")[0], re.MULTILINE)
     assert table[2 : 2 + len(FAULTS)] == [fault.row() for fault in FAULTS]

@@ -25,7 +25,7 @@ NOWHERE = Path("/nowhere/runs/six")
 HYPOTHESES = {
     "arms": ["ema", "dropout"],
     "budget": 20,
-    "cost": {"unit": "GPU hours"},
+    "cost": {"unit": "GPU hours", "setup": 1, "per_arm": 0.6, "per_seed": 0.35},
     "hypotheses": [
         {"name": "averaging", "prior": 0.4, "signature": {"ema": 1}},
         {"name": f"dropout {NASTY}", "prior": 0.6, "signature": {"dropout": 1}},

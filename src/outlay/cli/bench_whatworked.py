@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from outlay.bench.whatworked import METHODS
-from outlay.errors import InputError, OutlayError
+from outlay.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,19 +37,7 @@ SOURCES = click.option(
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 
 
-class Errors(click.Group):
-    """Ends with the exit code of an error, and its one line on stderr."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the subcommand."""
-        try:
-            return super().invoke(ctx)
-        except OutlayError as error:
-            click.echo(f"error: {error}", err=True)
-            ctx.exit(error.exit_code)
-
-
-@click.group(cls=Errors)
+@click.group()
 def command() -> None:
     """Predict whole response surfaces from a few measurements, on complete tables."""
 

@@ -150,8 +150,8 @@ def _waste(store: SqliteStore, path: Path, names: list[str]) -> Waste:
 def _unused_objects(state: State, objects: Path) -> list[Path]:
     """Return the objects outside the files of the start and of every scored node."""
     roots = set(state.files.values())
-    if state.started is not None and state.started.files:
-        roots.add(state.started.files)
+    if state.start:
+        roots.add(state.start)
     needed = set(roots)
     try:
         for root in roots:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from outlay.cli._designs import show_assessment, show_plan, show_update
 from outlay.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from outlay.designs.assessment import Assessment
-    from outlay.designs.planning import Option, Plan
+    from outlay.designs.costs import Design, Limit
+    from outlay.designs.states import ResearchState
 
 _WIDTH = 110
 _PICTURES = (".png", ".svg", ".pdf")
@@ -44,8 +44,17 @@ def command() -> None:
 
 @command.command()
 @_state
-@click.option("--score", "action", metavar="TEXT", help="Score an action: text, lines or JSON.")
-@click.option("--figure", type=click.Path(path_type=Path), help="Write the frontier (.png, .svg).")
+@click.option(
+    "--score",
+    "action",
+    metavar="TEXT",
+    help="Score an action: a sentence, labelled lines or JSON; @FILE reads it from a file.",
+)
+@click.option(
+    "--figure",
+    type=click.Path(path_type=Path),
+    help=f"Write the frontier ({', '.join(_PICTURES)}).",
+)
 @_json
 def plan(state: Path, action: str | None, figure: Path | None, as_json: bool) -> None:
     """List the best affordable designs of STATE, or score an action in it."""
@@ -57,17 +66,29 @@ def plan(state: Path, action: str | None, figure: Path | None, as_json: bool) ->
         raise InputError(f"--figure: found {figure}, allowed: a name in {', '.join(_PICTURES)}")
     found = read_state(state)
     if action is not None:
-        assessment = assess(found, action)
-        _write(
-            assessment.to_json(),
-            as_json,
-            lambda: _show_assessment(assessment, found.limits[0].unit),
-        )
+        assessment = assess(found, _text(action))
+        _write(assessment.to_json(), as_json, lambda: show_assessment(assessment, found))
         return
     answer = design(found)
     if figure is not None:
         answer.plot().savefig(figure, dpi=150)
-    _write(answer.to_json(), as_json, lambda: _show_plan(answer))
+    _write(answer.to_json(), as_json, lambda: show_plan(answer))
+
+
+def _text(action: str) -> str:
+    """Return the text to score, read from the file that `@FILE` names."""
+    if not action.startswith("@"):
+        if os.path.isfile(action):
+            raise InputError(
+                f"--score: found the file {action}, allowed: a text, or @{action} to read it"
+            )
+        return action
+    try:
+        return Path(action[1:]).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--score: {action[1:]}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"--score: {action[1:]}: found bytes that are no UTF-8 text") from error
 
 
 @command.command()
@@ -76,34 +97,64 @@ def plan(state: Path, action: str | None, figure: Path | None, as_json: bool) ->
 @click.option("--seeds", required=True, type=int, help="Seeds for each condition.")
 @click.option("--outcome", required=True, metavar="X,Y", help="What each arm showed.")
 @click.option(
-    "--write", "target", type=click.Path(path_type=Path), help="Save the new state (JSON)."
+    "--write",
+    "target",
+    type=click.Path(path_type=Path),
+    help="Save the state to plan on from (.json): new beliefs, the outcome, what is left.",
 )
 @_json
 def update(
     state: Path, arms: str, seeds: int, outcome: str, target: Path | None, as_json: bool
 ) -> None:
-    """Return what to believe after an outcome was seen."""
+    """Return what to believe after an outcome was seen, and what is left of the budgets.
+
+    The file that --write saves may be STATE itself if that is JSON.
+    """
+    from outlay.designs.posteriors import observed
+    from outlay.designs.statefile import check_target, read_state, write_state
+
+    if target is not None:
+        check_target(target)
+    before = read_state(state)
+    chosen, values = _experiment(before, arms, seeds, outcome)
+    after = observed(before, chosen, values)
+    if target is not None:
+        write_state(target, after)
+    rows = list(zip(after.hypotheses, before.prior, after.prior, strict=True))
+    spent = [_spent(*limits, chosen) for limits in zip(before.limits, after.limits, strict=True)]
+    data = {
+        "posterior": [{"name": n, "prior": p, "posterior": q} for n, p, q in rows],
+        "budgets": spent,
+    }
+    _write(data, as_json, lambda: show_update(data, target))
+
+
+def _experiment(
+    state: ResearchState, arms: str, seeds: int, outcome: str
+) -> tuple[Design, list[float]]:
+    """Return the design and what each of its arms showed, in the order of the state's arms."""
     from outlay.designs.costs import Design
-    from outlay.designs.posteriors import updated
-    from outlay.designs.statefile import read_state, state_to_json
     from outlay.designs.states import arm_index
 
-    before = read_state(state)
     names = [name.strip() for name in arms.split(",")]
     if len(set(names)) != len(names):
         raise InputError(f"--arms: found {arms}, allowed: each arm once")
-    values = dict(zip(names, _numbers(outcome, len(names)), strict=True))
-    ordered = sorted(values, key=lambda name: arm_index(before, name))
-    chosen = Design(tuple(arm_index(before, name) for name in ordered), seeds)
-    after = updated(before, chosen, [values[name] for name in ordered])
-    if target is not None:
-        target.write_text(json.dumps(state_to_json(after), indent=2) + "\n", encoding="utf-8")
-    rows = list(zip(after.hypotheses, before.prior, after.prior, strict=True))
-    data = {"posterior": [{"name": n, "prior": p, "posterior": q} for n, p, q in rows]}
-    table = _table("hypothesis", "before", "after")
-    for name, prior, posterior in rows:
-        table.add_row(name, f"{prior:.3f}", f"{posterior:.3f}")
-    _write(data, as_json, lambda: [table])
+    indices = [arm_index(state, name) for name in names]
+    values = dict(zip(indices, _numbers(outcome, len(names)), strict=True))
+    ordered = tuple(sorted(indices))
+    return Design(ordered, seeds), [values[arm] for arm in ordered]
+
+
+def _spent(before: Limit, after: Limit, design: Design) -> dict[str, Any]:
+    from outlay.designs.costs import cost_of
+
+    price = cost_of(before, design)
+    return {
+        "unit": before.unit,
+        "before": before.budget,
+        "cost": None if price is None else float(price),
+        "left": after.budget,
+    }
 
 
 def _numbers(text: str, count: int) -> list[float]:
@@ -126,100 +177,3 @@ def _write(data: Any, as_json: bool, shown: Any) -> None:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
     for part in shown():
         console.print(part, markup=False, soft_wrap=isinstance(part, str))
-
-
-def _table(*columns: str) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD)
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place == 0 else "right")
-    return table
-
-
-def _options(title: str, options: tuple[Option, ...], unit: str) -> Table:
-    table = _table(title, "seeds", unit, "nats", "nats per unit")
-    for option in options:
-        error = f" ± {option.error:.4f}" if option.error > 1e-4 else ""
-        table.add_row(
-            _joined(option.arms),
-            str(option.seeds),
-            f"{option.cost:g}",
-            f"{option.gain:.4f}{error}",
-            f"{option.efficiency:.4f}",
-        )
-    return table
-
-
-def _joined(names: tuple[str, ...]) -> Any:
-    from rich.text import Text
-
-    return Text(", ".join(names))
-
-
-def _show_plan(plan: Plan) -> list[Any]:
-    limit = plan.state.limits[0]
-    best = plan.best[0]
-    listed = (
-        "every design was listed" if plan.complete else f"searched; none exceeds {plan.bound:.4f}"
-    )
-    arms = _table("arm", "runs", "adds (nats)", "affordable")
-    for value in plan.arms:
-        arms.add_row(
-            _joined((value.arm,)),
-            "yes" if value.included else "-",
-            f"{value.adds:.4f}",
-            "yes" if value.affordable else "no",
-        )
-    priors = _table("if the prior were", "best arms", "seeds", "this design keeps")
-    for other in plan.sensitivity:
-        priors.add_row(
-            _joined((other.change,)),
-            _joined(other.best.arms),
-            str(other.best.seeds),
-            f"{100 * other.kept:.1f} %",
-        )
-    answer = (
-        f"Run {', '.join(best.arms)} with {best.seeds} seeds: {best.gain:.4f} of "
-        f"{plan.uncertainty:.4f} nats for {best.cost:g} of {limit.budget:g} {limit.unit} "
-        f"({listed})."
-    )
-    return [
-        answer,
-        _options("best designs", plan.best, limit.unit),
-        _options("frontier", plan.frontier, limit.unit),
-        "What each arm adds to the best design:",
-        arms,
-        priors,
-    ]
-
-
-def _show_assessment(found: Assessment, unit: str) -> list[Any]:
-    table = _table("reading", "seeds", unit, "affordable", "nats")
-    for reading in found.readings:
-        option = reading.option
-        table.add_row(
-            _joined(option.arms),
-            str(option.seeds),
-            f"{option.cost:g}",
-            "yes" if reading.affordable else "no",
-            f"{option.gain:.4f}",
-        )
-    scores = ", ".join(f"{mode} {100 * score:.1f} %" for mode, score in found.efficiency.items())
-    best = (
-        f"Best affordable: {', '.join(found.best.arms)} with {found.best.seeds} seeds, "
-        f"{found.best.efficiency:.4f} nats per unit of cost"
-    )
-    lines = [
-        table,
-        f"Affordable efficiency: {scores}",
-        f"Ambiguity index: {found.ambiguity:.3f} ({len(found.readings)} readings)",
-        best,
-    ]
-    if found.gaps is not None:
-        lines.append(
-            f"Lost information: {found.gaps.target:+.4f} nats to the target, "
-            f"{found.gaps.resolution:+.4f} to what the text leaves open or misses"
-        )
-    return [*lines, *(f"To make it one design: {words}" for words in found.missing)]

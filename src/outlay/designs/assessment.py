@@ -11,9 +11,13 @@ from outlay.designs.planning import Option, option
 from outlay.designs.readings import MODES, ambiguity, readings
 from outlay.designs.scores import Gaps, gaps
 from outlay.designs.searching import best_affordable
-from outlay.designs.wording import missing_words, read_action
+from outlay.designs.statefile import as_state
+from outlay.designs.wording import missing_words, read_action, remarks
+from outlay.designs.worth import NOTHING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from outlay.designs.costs import Design
     from outlay.designs.readings import Action, Mode
     from outlay.designs.states import ResearchState
@@ -39,9 +43,10 @@ class Assessment:
         readings: Its reading set under the default executor.
         efficiency: Affordable efficiency (0 to 1) under each executor mode.
         ambiguity: 1 - 1/|R|.
-        best: The best affordable design, which has efficiency 1.
+        best: The best affordable design, which has efficiency 1 unless it tells nothing.
         gaps: Where information was lost, in nats; `None` if there are too many arms to list.
         missing: What to add to the text so that one design is meant.
+        notes: What in the text was not read, or read in a way that may surprise.
     """
 
     readings: tuple[Reading, ...]
@@ -50,36 +55,50 @@ class Assessment:
     best: Option
     gaps: Gaps | None
     missing: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def nothing_to_learn(self) -> bool:
+        """Whether no affordable design tells anything; every efficiency is then 0."""
+        return self.best.gain <= NOTHING
 
     def to_json(self) -> dict[str, Any]:
         """Return the assessment as JSON data."""
         return {
+            "nothing_to_learn": self.nothing_to_learn,
             "readings": [
-                {**reading.option._asdict(), "affordable": reading.affordable}
+                {**reading.option.to_json(), "affordable": reading.affordable}
                 for reading in self.readings
             ],
             "efficiency": self.efficiency,
             "ambiguity": self.ambiguity,
-            "best": self.best._asdict(),
+            "best": self.best.to_json(),
             "gaps": None if self.gaps is None else self.gaps._asdict(),
             "missing": list(self.missing),
+            "notes": list(self.notes),
         }
 
 
-def assess(state: ResearchState, action: Action | str, *, samples: int = SAMPLES) -> Assessment:
+def assess(
+    state: ResearchState | str | Path, action: Action | str, *, samples: int = SAMPLES
+) -> Assessment:
     """Return what an action is worth in a state.
 
     Args:
-        state: Hypotheses, arms, costs and budget.
+        state: Hypotheses, arms, costs and budget, or the path of the file with them.
         action: An action, or its text: JSON, labelled lines or a sentence.
         samples: Draws for each hypothesis, where normal outcomes need Monte Carlo.
 
     Raises:
-        InputError: The text is empty, or names an arm or seeds that do not exist.
+        InputError: The state or its file is wrong, or the text is empty, or names an arm or seeds
+            that do not exist.
         BudgetError: Nothing is affordable in this state.
     """
+    state = as_state(state)
+    notes: tuple[str, ...] = ()
     if isinstance(action, str):
-        action = read_action(state, action)
+        text, action = action, read_action(state, action)
+        notes = remarks(state, text, action)
     best = option(state, best_affordable(state, samples=samples), samples)
     reading_set = readings(state, action)
     known = {design: option(state, design, samples) for design in reading_set}
@@ -95,6 +114,7 @@ def assess(state: ResearchState, action: Action | str, *, samples: int = SAMPLES
         best=best,
         gaps=lost,
         missing=missing_words(state, action),
+        notes=notes,
     )
 
 
@@ -105,4 +125,4 @@ def _efficiency(
     best: Option,
 ) -> float:
     paid = sum(known[design].efficiency for design in reading_set if fits(state, design))
-    return paid / len(reading_set) / best.efficiency if best.efficiency > 0 else 0.0
+    return paid / len(reading_set) / best.efficiency if best.gain > NOTHING else 0.0

@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from outlay.designs.costs import Design, arms_of, cost_of, cost_table, decimal, is_affordable
+from outlay.designs.costs import (
+    Design,
+    TableCost,
+    arms_of,
+    cost_of,
+    cost_table,
+    decimal,
+    is_affordable,
+)
 from outlay.designs.information import SAMPLES, information_table
+from outlay.designs.worth import best_first
 from outlay.errors import BudgetError, InputError
 
 if TYPE_CHECKING:
@@ -40,6 +49,16 @@ class Catalogue(NamedTuple):
     def efficiency(self) -> NDArray[np.float64]:
         """Information per cost where affordable, else 0."""
         return np.where(self.affordable, self.gain / self.cost, 0.0)
+
+    def affordable_places(self) -> NDArray[np.intp]:
+        """Return the flat indices of the affordable designs, ascending."""
+        return np.flatnonzero(self.affordable)
+
+    def measured(self, places: NDArray[np.intp]) -> tuple[NDArray[np.generic], ...]:
+        """Return gain, cost, number of arms and seeds of designs, each of shape (D,)."""
+        masks, seeds = np.divmod(places, self.gain.shape[1])
+        arms = np.sum([masks >> arm & 1 for arm in range(len(self.state.arms))], axis=0)
+        return self.gain.flat[places], self.cost.flat[places], arms, seeds
 
     def design(self, place: int) -> Design:
         """Return the design at a flat index of the arrays."""
@@ -86,33 +105,45 @@ def cost(state: ResearchState, design: Design) -> float:
 
 
 def paid(state: ResearchState, design: Design) -> ResearchState:
-    """Return the state with the design's cost taken off every limit, which ends at 0."""
+    """Return the state with the design's cost taken off every limit, which ends at 0.
+
+    A limit in which the design has no price stays as it is.
+    """
     return replace(state, limits=tuple(_less(limit, design) for limit in state.limits))
 
 
 def _less(limit: Limit, design: Design) -> Limit:
     price = cost_of(limit, design)
-    left = Fraction(0) if price is None else decimal(limit.budget) - price
+    left = decimal(limit.budget) - (price or 0)
     return replace(limit, budget=float(max(left, Fraction(0))))
 
 
 def best_design(table: Catalogue) -> Design:
-    """Return the affordable design with the most information per cost; ties go to fewer arms.
+    """Return the affordable design with the most information per cost; ties as in `best_first`.
 
     Raises:
         BudgetError: Nothing is affordable; the message names the cheapest cost.
     """
+    return best_designs(table, 1)[0]
+
+
+def best_designs(table: Catalogue, most: int) -> list[Design]:
+    """Return up to so many affordable designs, best first; ties and errors as above."""
     if not table.affordable.any():
-        raise nothing_affordable(table)
-    return table.design(int(np.argmax(table.efficiency)))
+        raise _nothing_affordable(table)
+    places = table.affordable_places()
+    order = best_first(*table.measured(places))
+    return [table.design(int(place)) for place in places[order[:most]]]
 
 
-def nothing_affordable(table: Catalogue) -> BudgetError:
+def _nothing_affordable(table: Catalogue) -> BudgetError:
     """Return the error that names the cheapest design and what the budget lacks."""
     state = table.state
-    first = state.limits[0]
-    place = int(np.argmin(table.cost[1:])) + table.cost.shape[1]
-    cheapest = table.design(place)
+    cheapest = _cheapest(table)
+    if cheapest is None:
+        return BudgetError(
+            "no design is affordable: none has a price in every unit; list one in cost.designs"
+        )
     used = ", ".join(
         f"{float(price):g} of {limit.budget:g} {limit.unit}"
         for limit in state.limits
@@ -120,6 +151,17 @@ def nothing_affordable(table: Catalogue) -> BudgetError:
     )
     arms = ", ".join(state.arms[arm] for arm in cheapest.arms)
     return BudgetError(
-        f"no design is affordable: the cheapest costs {table.cost.flat[place]:g} {first.unit} "
-        f"({arms}; {cheapest.seeds} seeds), which takes {used}; raise the budget"
+        f"no design is affordable: the cheapest costs {cost(state, cheapest):g} "
+        f"{state.limits[0].unit} ({arms}; {cheapest.seeds} seeds), which takes {used}; raise the "
+        "budget"
     )
+
+
+def _cheapest(table: Catalogue) -> Design | None:
+    """Return the cheapest design that every limit has a price for, `None` if there is none."""
+    costs = [limit.cost for limit in table.state.limits]
+    listed = [set(rule.prices) for rule in costs if isinstance(rule, TableCost)]
+    if not listed:
+        return table.design(int(np.argmin(table.cost[1:])) + table.cost.shape[1])
+    common = sorted(set.intersection(*listed))
+    return min(common, key=lambda design: cost(table.state, design), default=None)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import numpy as np
-
 from outlay.designs.catalogue import cost, fits
-from outlay.designs.information import SAMPLES, entropy, information
+from outlay.designs.information import SAMPLES, information
 from outlay.designs.searching import best_affordable
 from outlay.designs.states import check_design
+from outlay.designs.worth import NOTHING, is_settled
 from outlay.errors import BudgetError
 
 if TYPE_CHECKING:
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
 LEAST_SHARE = 0.05
 """Least efficiency of a design that passes, as a share of the best affordable one's."""
-
-_SETTLED = 1e-9
 
 
 class Verdict(NamedTuple):
@@ -69,7 +66,7 @@ def gate(
     best = best_affordable(state, samples=samples)
     gain = information(state, design, samples=samples).value
     top, price_of_best = information(state, best, samples=samples).value, cost(state, best)
-    if is_settled(state) or gain <= _SETTLED or gain / price < least_share * top / price_of_best:
+    if is_settled(state) or gain <= NOTHING or gain / price < least_share * top / price_of_best:
         return Verdict(
             False,
             "uninformative",
@@ -78,11 +75,6 @@ def gate(
             price,
         )
     return Verdict(True, "passed")
-
-
-def is_settled(state: ResearchState) -> bool:
-    """Return whether one hypothesis is believed so much that nothing is left to know."""
-    return entropy(np.array(state.prior)) < _SETTLED
 
 
 def described(state: ResearchState, design: Design) -> str:

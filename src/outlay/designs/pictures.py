@@ -55,7 +55,7 @@ def frontier_figure(plan: Plan) -> Figure:
     figure.suptitle(named, x=0.02, ha="left", fontsize=9)
     axes.set_xlabel(f"cost ({limit.unit})")
     axes.set_ylabel("expected information (nats)")
-    axes.set_ylim(0, plan.uncertainty * 1.05)
+    axes.set_ylim(0, plan.uncertainty * 1.05 or 1.0)
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, fontsize=8, frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     return figure

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from outlay.designs.catalogue import (
-    Catalogue,
-    catalogue,
-    cost,
-    fits,
-    nothing_affordable,
-)
+from outlay.designs.catalogue import Catalogue, best_designs, catalogue, cost, fits
 from outlay.designs.information import SAMPLES, entropy, information, is_enumerable
 from outlay.designs.proving import prove
 from outlay.designs.searching import best_affordable, search_designs
-from outlay.designs.statefile import read_state
-from outlay.designs.states import ResearchState
+from outlay.designs.statefile import as_state
+from outlay.designs.worth import NOTHING, beats_all_before, best_first, cheapest_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,9 +24,11 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from outlay.designs.costs import Design
+    from outlay.designs.states import ResearchState
 
 _MOST_OPTIONS = 5
 _MOST_DOUBTED = 6  # hypotheses whose weight is raised, one at a time
+_AS_GOOD = 1e-9  # relative; less than this is rounding
 _PROOF_EVALUATIONS = 3000
 
 
@@ -43,7 +40,7 @@ class Option(NamedTuple):
         seeds: Seeds for each condition.
         gain: Expected information gain, in nats.
         error: Half-width of its error; 0 where exact.
-        cost: In the first limit's unit.
+        cost: In the first limit's unit; infinite where it has no price.
         efficiency: Information per cost.
     """
 
@@ -53,6 +50,10 @@ class Option(NamedTuple):
     error: float
     cost: float
     efficiency: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the design as JSON data; a cost that does not exist is `None`."""
+        return self._asdict() | {"cost": self.cost if isfinite(self.cost) else None}
 
 
 class ArmValue(NamedTuple):
@@ -76,7 +77,8 @@ class Sensitivity(NamedTuple):
 
     Attributes:
         change: What was changed.
-        best: The best design under that prior.
+        best: The best design under that prior; the one that is best here if none is better. Its
+            gain is 0 but for rounding if that prior leaves nothing to learn.
         kept: Efficiency there of the design that is best here, relative to `best` (0 to 1).
     """
 
@@ -110,19 +112,35 @@ class Plan:
     bound: float
     complete: bool
 
+    def __repr__(self) -> str:
+        """Return one line: the best design, what it tells and what it costs."""
+        if self.nothing_to_learn:
+            return "<Plan: nothing to learn>"
+        best, unit = self.best[0], self.state.limits[0].unit
+        return (
+            f"<Plan: {', '.join(best.arms)} with {best.seeds} seeds, {best.gain:.4f} of "
+            f"{self.uncertainty:.4f} nats for {best.cost:g} {unit}>"
+        )
+
+    @property
+    def nothing_to_learn(self) -> bool:
+        """Whether no affordable design tells anything; `best` then holds the smallest ones."""
+        return self.best[0].gain <= NOTHING
+
     def to_json(self) -> dict[str, Any]:
         """Return the plan as JSON data."""
         return {
+            "nothing_to_learn": self.nothing_to_learn,
             "uncertainty": self.uncertainty,
             "unit": self.state.limits[0].unit,
             "budget": self.state.limits[0].budget,
             "complete": self.complete,
             "bound": self.bound,
-            "best": [option._asdict() for option in self.best],
-            "frontier": [option._asdict() for option in self.frontier],
+            "best": [option.to_json() for option in self.best],
+            "frontier": [option.to_json() for option in self.frontier],
             "arms": [value._asdict() for value in self.arms],
             "sensitivity": [
-                {"change": s.change, "best": s.best._asdict(), "kept": s.kept}
+                {"change": s.change, "best": s.best.to_json(), "kept": s.kept}
                 for s in self.sensitivity
             ],
         }
@@ -169,8 +187,7 @@ def design(state: ResearchState | str | Path, *, samples: int = SAMPLES) -> Plan
         >>> best.arms, best.seeds, round(best.gain, 3), round(best.cost, 2)
         (('no warm-up', 'fixed order'), 10, 0.547, 5.7)
     """
-    if not isinstance(state, ResearchState):
-        state = read_state(state)
+    state = as_state(state)
     options, kept, bound = (_listed if is_enumerable(state) else _searched)(state, samples)
     best = options[0]
     shown = tuple(option(state, chosen, samples) for chosen in options)
@@ -189,11 +206,7 @@ def design(state: ResearchState | str | Path, *, samples: int = SAMPLES) -> Plan
 def _listed(state: ResearchState, samples: int) -> tuple[list[Design], tuple[Design, ...], float]:
     """Return the best designs, the frontier and the highest efficiency, from a complete list."""
     table = catalogue(state, samples=samples)
-    if not table.affordable.any():
-        raise nothing_affordable(table)
-    places = np.argsort(-table.efficiency, axis=None, kind="stable")
-    places = places[: min(_MOST_OPTIONS, int(table.affordable.sum()))]
-    best = [table.design(int(place)) for place in places]
+    best = best_designs(table, _MOST_OPTIONS)
     return best, frontier(table), float(table.efficiency.max())
 
 
@@ -204,24 +217,25 @@ def _searched(
     found = search_designs(state, samples=samples)
     proof = prove(state, start=found, evaluations=_PROOF_EVALUATIONS)
     seen = {**found.seen, **proof.seen}
-    paid = [(cost(state, d), gain, d) for d, gain in seen.items() if fits(state, d)]
-    best = sorted(paid, key=lambda entry: -entry[1] / entry[0])[:_MOST_OPTIONS]
-    kept: list[Design] = []
-    most = 0.0
-    for _, gain, chosen in sorted(paid, key=lambda entry: (entry[0], -entry[1])):
-        if gain > most + 1e-12:
-            kept.append(chosen)
-            most = gain
-    return [chosen for *_, chosen in best], tuple(kept), proof.bound
+    paid = sorted(d for d in seen if fits(state, d))
+    measured = (
+        [seen[d] for d in paid],
+        [cost(state, d) for d in paid],
+        [len(d.arms) for d in paid],
+        [d.seeds for d in paid],
+    )
+    best = [paid[place] for place in best_first(*measured)[:_MOST_OPTIONS]]
+    order = cheapest_first(*measured)
+    kept = order[beats_all_before(np.array(measured[0])[order])]
+    return best, tuple(paid[place] for place in kept), proof.bound
 
 
 def frontier(table: Catalogue) -> tuple[Design, ...]:
     """Return affordable designs that tell more than every design of at most their cost."""
-    places = np.flatnonzero(table.affordable)
-    gain, price = table.gain.flat[places], table.cost.flat[places]
-    order = np.lexsort((-gain, price))
-    best_before = np.maximum.accumulate(np.concatenate([[-1.0], gain[order][:-1]]))
-    kept = order[gain[order] > best_before + 1e-12]
+    places = table.affordable_places()
+    measured = table.measured(places)
+    order = cheapest_first(*measured)
+    kept = order[beats_all_before(table.gain.flat[places[order]])]
     return tuple(table.design(int(place)) for place in places[kept])
 
 
@@ -248,8 +262,10 @@ def _sensitivity(state: ResearchState, best: Design, samples: int) -> Iterator[S
         changed = replace(state, prior=tuple(float(p) for p in prior))
         chosen = best_affordable(changed, samples=samples)
         other, here = option(changed, chosen, samples), option(changed, best, samples)
-        kept = here.efficiency / other.efficiency if other.efficiency > 0 else 1.0
-        yield Sensitivity(change, other, min(kept, 1.0))
+        if other.gain <= NOTHING or here.efficiency >= other.efficiency * (1 - _AS_GOOD):
+            yield Sensitivity(change, here, 1.0)
+        else:
+            yield Sensitivity(change, other, here.efficiency / other.efficiency)
 
 
 def _other_priors(state: ResearchState) -> Iterator[tuple[str, NDArray[np.float64]]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from outlay.designs.catalogue import paid
 from outlay.designs.outcomes import GaussianOutcomes, GridOutcomes, grid_likelihood, noise_after
 from outlay.designs.states import check_design
 from outlay.errors import InputError
@@ -56,6 +57,20 @@ def updated(state: ResearchState, design: Design, outcome: Sequence[float]) -> R
     return replace(state, prior=tuple(float(p) for p in belief))
 
 
+def observed(state: ResearchState, design: Design, outcome: Sequence[float]) -> ResearchState:
+    """Return the state after an experiment, ready to plan the next one.
+
+    The posterior is its prior, the outcome is its last observation, and every budget is what the
+    design's cost leaves of it, at least 0. Errors as in `posterior`.
+    """
+    after = paid(updated(state, design, outcome), design)
+    shown = ", ".join(
+        f"{state.arms[arm]} {value:g}" for arm, value in zip(design.arms, outcome, strict=True)
+    )
+    seen = f"with {design.seeds} seeds: {shown}"
+    return replace(after, observations=(*state.observations, seen))
+
+
 def _log_likelihood(
     state: ResearchState, design: Design, outcome: Sequence[float]
 ) -> NDArray[np.float64]:
@@ -78,4 +93,7 @@ def _place(outcomes: GridOutcomes, value: float) -> int:
         if abs(value - allowed) <= _GRID_TOLERANCE:
             return index
     grid = ", ".join(f"{allowed:g}" for allowed in outcomes.values)
-    raise InputError(f"outcome: found {value:g}, allowed: {grid}")
+    raise InputError(
+        f"outcome: found {value:g}, allowed: {grid}; give the nearest of these, or name finer "
+        'outcomes.values, or set outcomes.kind = "gaussian", which takes any number'
+    )

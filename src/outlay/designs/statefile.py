@@ -9,31 +9,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from outlay.designs.costs import Cost, Design, Limit, LinearCost, TableCost
+from outlay.designs._costfile import CostRule, LimitRule, check_arms, cost_to_json, limit_of
+from outlay.designs.costs import Limit
 from outlay.designs.outcomes import PAPER_NOISE, GaussianOutcomes, GridOutcomes, Outcomes
 from outlay.designs.states import ResearchState
-from outlay.errors import InputError, bad_value
+from outlay.errors import InputError
 
 _LARGEST_FILE = 10_000_000
-
-
-class _Price(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    arms: list[str]
-    seeds: int
-    cost: float
-
-
-class _Cost(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    unit: str = "units"
-    setup: float = 1.0
-    per_arm: float | dict[str, float] = 0.6
-    per_seed: float = 0.35
-    per_run: float = 0.0
-    designs: list[_Price] | None = None
-
-
-class _Limit(_Cost, forbid_unknown_fields=True, kw_only=True):
-    budget: float
 
 
 class _Hypothesis(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -52,12 +34,28 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     hypotheses: list[_Hypothesis]
     arms: list[str]
     budget: float
-    cost: _Cost = msgspec.field(default_factory=_Cost)
-    limits: list[_Limit] = msgspec.field(default_factory=list)
+    cost: CostRule | None = None
+    limits: list[LimitRule] = msgspec.field(default_factory=list)
     seeds: tuple[int, int] = (2, 12)
     outcomes: _Outcomes = msgspec.field(default_factory=_Outcomes)
     question: str = ""
     observations: list[str] = msgspec.field(default_factory=list)
+
+
+def as_state(state: ResearchState | str | Path) -> ResearchState:
+    """Return the state, read from its file if a path is given.
+
+    Raises:
+        InputError: It is neither, or the file is wrong.
+    """
+    if isinstance(state, (str, Path)):
+        return read_state(state)
+    if not isinstance(state, ResearchState):
+        raise InputError(
+            f"state: found {type(state).__name__}, allowed: a ResearchState, or the path of its "
+            "TOML or JSON file (outlay.designs.statefile.parse_state makes one of a dict)"
+        )
+    return state
 
 
 def read_state(path: str | Path) -> ResearchState:
@@ -79,6 +77,32 @@ def read_state(path: str | Path) -> ResearchState:
     return parse_state(data, where=str(path))
 
 
+def check_target(path: str | Path) -> None:
+    """Raise `InputError` unless `write_state` would write to this name."""
+    if Path(path).suffix != ".json":
+        raise InputError(
+            f"{path}: found a name to write the state to, allowed: one that ends in .json, such "
+            f"as {Path(path).with_suffix('.json').name} (a TOML file would lose its comments)"
+        )
+
+
+def write_state(path: str | Path, state: ResearchState) -> None:
+    """Write a state as JSON, whole or not at all.
+
+    Raises:
+        InputError: The name does not end in `.json`, or cannot be written.
+    """
+    check_target(path)
+    path = Path(path)
+    beside = path.with_name(path.name + ".part")
+    try:
+        beside.write_text(json.dumps(state_to_json(state), indent=2) + "\n", encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
 def parse_state(data: Any, where: str = "state") -> ResearchState:
     """Return the state in decoded TOML or JSON; errors as in `read_state`, naming `where`."""
     try:
@@ -88,10 +112,7 @@ def parse_state(data: Any, where: str = "state") -> ResearchState:
             prior=_prior(file),
             arms=tuple(file.arms),
             signatures=tuple(_signature(file, h) for h in file.hypotheses),
-            limits=(
-                Limit(unit=file.cost.unit, budget=file.budget, cost=_cost(file, file.cost)),
-                *(Limit(unit=x.unit, budget=x.budget, cost=_cost(file, x)) for x in file.limits),
-            ),
+            limits=(_first_limit(file), *(limit_of(file.arms, x, x.budget) for x in file.limits)),
             seeds=file.seeds,
             outcomes=_outcomes(file.outcomes),
             question=file.question,
@@ -117,36 +138,15 @@ def _signature(file: _File, hypothesis: _Hypothesis) -> tuple[float, ...]:
     signature = hypothesis.signature
     if isinstance(signature, list):
         return tuple(signature)
-    _check_arms(file, f"signature of {hypothesis.name}", list(signature))
+    check_arms(file.arms, f"signature of {hypothesis.name}", list(signature))
     return tuple(signature.get(arm, 0.0) for arm in file.arms)
 
 
-def _cost(file: _File, cost: _Cost) -> Cost:
-    if cost.designs is not None:
-        prices = {}
-        for price in cost.designs:
-            _check_arms(file, "cost.designs", price.arms)
-            arms = tuple(sorted(file.arms.index(arm) for arm in price.arms))
-            prices[Design(arms, price.seeds)] = price.cost
-        return TableCost(prices=prices)
-    per_arm: float | tuple[float, ...]
-    if isinstance(cost.per_arm, dict):
-        _check_arms(file, "cost.per_arm", list(cost.per_arm))
-        missing = [arm for arm in file.arms if arm not in cost.per_arm]
-        if missing:
-            raise InputError(f"cost.per_arm: {missing[0]!r} is missing")
-        per_arm = tuple(cost.per_arm[arm] for arm in file.arms)
-    else:
-        per_arm = cost.per_arm
-    return LinearCost(
-        setup=cost.setup, per_arm=per_arm, per_seed=cost.per_seed, per_run=cost.per_run
-    )
-
-
-def _check_arms(file: _File, key: str, names: list[str]) -> None:
-    for name in names:
-        if name not in file.arms:
-            raise bad_value(key, "arm", name, ", ".join(file.arms))
+def _first_limit(file: _File) -> Limit:
+    """Return the budget with its cost rule; without any, the paper's (Eq. 3)."""
+    if file.cost is None:
+        return Limit(budget=file.budget)
+    return limit_of(file.arms, file.cost, file.budget)
 
 
 def _outcomes(outcomes: _Outcomes) -> Outcomes:
@@ -176,26 +176,6 @@ def state_to_json(state: ResearchState) -> dict[str, Any]:
         "seeds": list(state.seeds),
         "outcomes": outcomes,
         "budget": first.budget,
-        "cost": _cost_to_json(state, first),
-        "limits": [{"budget": x.budget, **_cost_to_json(state, x)} for x in others],
-    }
-
-
-def _cost_to_json(state: ResearchState, limit: Limit) -> dict[str, Any]:
-    cost = limit.cost
-    if isinstance(cost, TableCost):
-        designs = [
-            {"arms": [state.arms[arm] for arm in arms], "seeds": seeds, "cost": price}
-            for (arms, seeds), price in cost.prices.items()
-        ]
-        return {"unit": limit.unit, "designs": designs}
-    per_arm: Any = cost.per_arm
-    if isinstance(per_arm, tuple):
-        per_arm = dict(zip(state.arms, per_arm, strict=True))
-    return {
-        "unit": limit.unit,
-        "setup": cost.setup,
-        "per_arm": per_arm,
-        "per_seed": cost.per_seed,
-        "per_run": cost.per_run,
+        "cost": cost_to_json(state, first),
+        "limits": [{"budget": x.budget, **cost_to_json(state, x)} for x in others],
     }

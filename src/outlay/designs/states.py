@@ -91,7 +91,8 @@ def _check_prior(prior: tuple[float, ...], hypotheses: int) -> None:
     if abs(excess) > _PRIOR_TOLERANCE:
         side = "above" if excess > 0 else "below"
         raise InputError(
-            f"prior: sums to {fsum(prior):.10g}, {abs(excess):.3g} {side} 1; divide by the sum"
+            f"prior: sums to {fsum(prior):.10g}, {abs(excess):.3g} {side} 1; divide each by "
+            "the sum, or in a file leave all out if they are equal"
         )
 
 
@@ -106,6 +107,20 @@ def _check_signatures(state: ResearchState) -> None:
             raise InputError(
                 f"signatures: {name}: found {row}, allowed: {len(state.arms)} numbers within "
                 f"{LARGEST_MEAN:g}, one for each arm"
+            )
+        _check_within_grid(state, name, row)
+
+
+def _check_within_grid(state: ResearchState, name: str, row: tuple[float, ...]) -> None:
+    """Refuse a mean beyond the outcomes, which the kernel would quietly pull to the grid's end."""
+    if not isinstance(state.outcomes, GridOutcomes):
+        return
+    low, high = state.outcomes.values[0], state.outcomes.values[-1]
+    for arm, mean in zip(state.arms, row, strict=True):
+        if not low <= mean <= high:
+            raise InputError(
+                f"signatures: {name}: {arm}: found {mean:g}, allowed: {low:g} to {high:g}, where "
+                'the outcomes lie; widen outcomes.values, or set outcomes.kind = "gaussian"'
             )
 
 

@@ -11,15 +11,8 @@ from outlay.errors import OutlayError
 from outlay.execution.environment import child_environment, for_uv, threads
 from outlay.execution.job import AgentTold, Result
 from outlay.execution.pool import LocalPool
-from outlay.jobs import (
-    Place,
-    job_for,
-    job_id,
-    settle_attempt,
-    settle_measurement,
-    settle_reflection,
-    template,
-)
+from outlay.jobs import Place, job_for, job_id, template, work_of
+from outlay.settling import settle_attempt, settle_measurement, settle_reflection
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +56,7 @@ class Hands:
         self._place = Place(folder=folder, environment=environment, mask=(path,))
         self._common = template(task, self._place)
         self._pool = LocalPool(folder, workers)
-        self._settled = {_job_of(e): e for e in happened if isinstance(e, events.Settled)}
+        self._settled = {job_id(e): e for e in happened if isinstance(e, events.Settled)}
         self._results: dict[str, Result] = {}
 
     def __enter__(self) -> Self:
@@ -85,17 +78,17 @@ class Hands:
 
     def settle(self, state: State, settled: Settled) -> Settled:
         """Return what work came to now, once it is there, given what it came to then."""
-        launch, told = state.works[_work_of(settled)].launch, self._told(settled)
+        launch, told = state.works[work_of(settled)].launch, self._told(settled)
         if isinstance(launch, events.ReflectionLaunched):
             if settled.outcome != "scored":
                 return settled
-            answered = Result(id=_job_of(settled), status="done", agent=told)
+            answered = Result(id=job_id(settled), status="done", agent=told)
             return self._with_use(settle_reflection(state, launch, answered), settled)
         if not _is_of_program(settled):
             return settled
         if not self._evaluate:
             return self._with_use(settled, settled)
-        result = self._wait(_job_of(settled))._replace(agent=told)
+        result = self._wait(job_id(settled))._replace(agent=told)
         self.evaluations += len(result.runs)
         if isinstance(launch, events.MeasurementLaunched):
             return settle_measurement(state, launch, result)
@@ -107,8 +100,7 @@ class Hands:
         if (seconds := state.task.limits.seconds) is not None:
             job = job._replace(seconds=seconds * len(job.runs))
         if isinstance(settled, events.AttemptSettled) and not state.with_levers:
-            start = state.started.files if state.started is not None else ""
-            left = job.subjects[0]._replace(files=settled.files or start)
+            left = job.subjects[0]._replace(files=settled.files or state.start)
             job = job._replace(subjects=(left,))
         return job
 
@@ -124,7 +116,7 @@ class Hands:
         """Return the last words of its client, if there was one."""
         if isinstance(settled, events.MeasurementSettled) or settled.agent is None:
             return None
-        answer = self._record.answers.get(_job_of(settled), "")
+        answer = self._record.answers.get(job_id(settled), "")
         return AgentTold(settled.agent.client, answer=answer)
 
     def _with_use(self, made: Settled, settled: Settled) -> Settled:
@@ -134,7 +126,7 @@ class Hands:
         ):
             return made
         charge, agent = replace(settled.charge, attempts=made.charge.attempts), settled.agent
-        counted = self._record.counted.get(_job_of(settled))
+        counted = self._record.counted.get(job_id(settled))
         if counted is not None and agent is not None and agent.source == "proxy":
             charge = replace(
                 charge,
@@ -161,13 +153,3 @@ def _is_of_program(settled: Settled) -> bool:
     if settled.outcome == "scored" or settled.reason in _UNEVALUATED:
         return True
     return settled.reason in _EARNED and bool(settled.evaluations)
-
-
-def _work_of(settled: Settled) -> str:
-    if isinstance(settled, events.AttemptSettled):
-        return f"a{settled.attempt}"
-    return settled.work
-
-
-def _job_of(settled: Settled) -> str:
-    return f"{_work_of(settled)}.{settled.trial}"

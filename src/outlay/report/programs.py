@@ -37,7 +37,7 @@ def files_of(state: State, number: int) -> str:
     Raises:
         InputError: The node was not scored, so that its files are not known, or the run has none.
     """
-    start = state.started.files if state.started is not None else ""
+    start = state.start
     if not start:
         raise InputError("this run has no files: its evaluator is a Python callable")
     if number == state.baseline or number in state.files:

@@ -18,7 +18,7 @@ from outlay.agents.clients.registry import by_name
 from outlay.execution import sandbox, step
 from outlay.execution.capture import Capture
 from outlay.execution.environment import child_environment
-from tests.model_server import Turn, turns
+from tests.model_server import ModelServer, Turn, turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,6 +128,18 @@ class Lab:
             visible=tuple(os.path.realpath(path) for path in (_folder(),) if path),
             network=True,
         )
+
+
+def works(lab: Lab, kinds: list[str], paths: set[str]) -> tuple[Usage, Usage]:
+    """Let the client write its file, and return the usage that it told and the server counted."""
+    with ModelServer(WROTE, keys=("k1",)) as server:
+        ran = lab.run(server.url)
+        told = server.told("k1")
+    assert (ran.ending.ok, ran.ending.answer, ran.ended.code) == (True, "I wrote it.", 0)
+    assert (lab.work / "hello.txt").read_text() == "hello from the script\n"
+    assert [happened.kind for happened in ran.told] == kinds
+    assert {seen.path.split("?")[0] for seen in server.seen} <= paths
+    return ran.ending.usage, told
 
 
 def for_long(condition: Callable[[], object]) -> Callable[[], bool]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agents.clients.real import REAL, WRITE, WROTE, Lab, for_long, installed
+from tests.agents.clients.real import REAL, WRITE, WROTE, Lab, for_long, installed, works
 from tests.model_server import ModelServer, Turn, turns
 
 if TYPE_CHECKING:
@@ -23,16 +23,9 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
 
 
 def test_it_works_and_tells_what_the_server_counted(lab: Lab) -> None:
-    with ModelServer(WROTE, keys=("k1",)) as server:
-        ran = lab.run(server.url)
-        told = server.told("k1")
-    assert (ran.ending.ok, ran.ending.answer, ran.ended.code) == (True, "I wrote it.", 0)
-    assert (lab.work / "hello.txt").read_text() == "hello from the script\n"
-    assert ran.ending.usage == told._replace(source="stream", requests=0)
+    usage, told = works(lab, ["session", "tool", "message", "usage"], {"/v1/responses"})
+    assert usage == told._replace(source="stream", requests=0)
     assert lab.client.recover(str(lab.home)) == told._replace(source="session", complete=False)
-    assert {seen.path for seen in server.seen} == {"/v1/responses"}
-    kinds = [happened.kind for happened in ran.told]
-    assert kinds == ["session", "tool", "message", "usage"]
 
 
 def test_a_resumed_session_tells_the_sum_and_we_do_not(lab: Lab) -> None:

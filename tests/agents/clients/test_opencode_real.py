@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agents.clients.real import REAL, WRITE, WROTE, Lab, for_long, installed
+from tests.agents.clients.real import REAL, WRITE, WROTE, Lab, for_long, installed, works
 from tests.model_server import ModelServer, Turn, turns
 
 if TYPE_CHECKING:
@@ -27,15 +27,9 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
 
 
 def test_it_works_and_tells_what_the_server_counted(lab: Lab) -> None:
-    with ModelServer(WROTE, keys=("k1",)) as server:
-        ran = lab.run(server.url)
-        told = server.told("k1")
-    assert (ran.ending.ok, ran.ending.answer, ran.ended.code) == (True, "I wrote it.", 0)
-    assert (lab.work / "hello.txt").read_text() == "hello from the script\n"
-    assert ran.ending.usage == told._replace(source="stream")
-    assert {seen.path for seen in server.seen} == {"/v1/chat/completions"}
-    kinds = [happened.kind for happened in ran.told]
-    assert kinds == ["session", "tool", "usage", "message", "usage"]
+    kinds = ["session", "tool", "usage", "message", "usage"]
+    usage, told = works(lab, kinds, {"/v1/chat/completions"})
+    assert usage == told._replace(source="stream")
 
 
 def test_a_resumed_session_tells_this_run_only(lab: Lab) -> None:

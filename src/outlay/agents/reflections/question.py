@@ -159,8 +159,9 @@ def _predicted(hypotheses: ResearchState) -> str:
 
 
 def _designs(hypotheses: ResearchState) -> str:
-    from outlay.designs.gate import LEAST_SHARE, described, is_settled
+    from outlay.designs.gate import LEAST_SHARE, described
     from outlay.designs.searching import best_affordable
+    from outlay.designs.worth import is_settled
 
     if is_settled(hypotheses):
         return "Nothing is left to know about them, so no child names a design."
