@@ -240,7 +240,7 @@ def test_a_wrong_seed_or_number_of_workers_is_refused_before_anything_is_written
     settings: dict[str, object], tmp_path: Path
 ) -> None:
     store = tmp_path / "store.db"
-    task = research(evaluator=outlay.Evaluator(command="python3 score.py"))
+    task = research(evaluator=outlay.Evaluator(command=("python3", "score.py")))
     with pytest.raises(InputError, match=f"{next(iter(settings))}: found .* a whole number"):
         outlay.ablate_task(task, 3, store=store, **settings)
     assert not list(tmp_path.iterdir())
@@ -249,6 +249,10 @@ def test_a_wrong_seed_or_number_of_workers_is_refused_before_anything_is_written
 def test_what_is_no_task_is_refused() -> None:
     with pytest.raises(InputError, match="task: found 5, allowed: a Task, or the path"):
         outlay.ablate_task(5, 3)  # type: ignore[arg-type]
+    task = research(evaluator=outlay.Evaluator(command=("python3", "score.py")))
+    for name in ("store", "run"):
+        with pytest.raises(InputError, match=f"{name}: found 5"):
+            outlay.ablate_task(task, 3, **{name: 5})
 
 
 def test_limits_replace_those_of_the_task_one_by_one() -> None:

@@ -76,7 +76,7 @@ def default_store(folder: str | os.PathLike[str]) -> Path:
 
 def check_run_name(run: str) -> str:
     """Return the name; raises `InputError` unless it is one that a folder may bear."""
-    if not is_name(run):
+    if not isinstance(run, str) or not is_name(run):
         raise bad_value("command line", "run", run, NAME_ALLOWED)
     return run
 

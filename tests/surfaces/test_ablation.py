@@ -190,6 +190,8 @@ def test_if_everything_fails_nothing_is_invented():
         ({"budget": Budget(attempts=2.5)}, "a whole number"),
         ({"noise": 10**400}, "a standard deviation"),
         ({"save": 5}, "a file in a folder"),
+        ({"save": "/"}, "a file in a folder"),
+        ({"cost": lambda config: 10**400}, "US dollars"),
         ({"budget": Budget(tokens=5)}, "attempts, seconds or usd"),
         ({"budget": Budget(usd=5.0)}, "cost"),
         ({"direction": "up"}, "maximize or minimize"),

@@ -62,7 +62,7 @@ def ablate_task(
     else:
         loaded, path = taskfile.load(task, limits), Path(task)
         folder = path if path.is_dir() else path.parent
-    place = default_store(folder) if store is None else Path(store)
+    place = _place(store, folder)
     plan = of_task(loaded, place, run, limits)
     return _carried_out(plan, settings, on_step)
 
@@ -101,7 +101,7 @@ def ablate_run(
     if by not in ("hunk", "file"):
         raise bad_value("ablate", "by", by, "hunk or file")
     settings = Settings(seed=seed, workers=workers)
-    place = default_store(Path()) if store is None else Path(store)
+    place = _place(store, Path())
     with SqliteStore(place) as opened:
         names = [known.name for known in opened.runs()]
         if run not in names:
@@ -117,6 +117,12 @@ def _limits(budget: int | Budget | None) -> Budget:
     if isinstance(budget, bool) or not isinstance(budget, int):
         raise bad_value("ablate", "budget", budget, "a number of measurements, or a Budget")
     return Budget(attempts=budget)
+
+
+def _place(store: str | Path | None, folder: Path) -> Path:
+    if store is not None and not isinstance(store, str | Path):
+        raise bad_value("ablate", "store", store, "the path of a file")
+    return default_store(folder) if store is None else Path(store)
 
 
 def _carried_out(plan: Plan, settings: Settings, on_step: OnStep) -> Surface:

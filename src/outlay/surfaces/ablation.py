@@ -301,7 +301,9 @@ def _run(
     if not callable(fn):
         raise bad_value("ablate", "fn", fn, "a function; `ablate_task` ablates a task")
     is_path = isinstance(save, str | Path)
-    if save is not None and not (is_path and Path(save).parent.is_dir()):
+    if save is not None and not (
+        is_path and Path(save).parent.is_dir() and not Path(save).is_dir()
+    ):
         found = str(save) if is_path else save
         raise bad_value("ablate", "save", found, "a file in a folder that there is")
     with nullcontext() if save is None else held(save):

@@ -46,8 +46,11 @@ def write(path: str | Path, content: Mapping[str, Any]) -> None:
     """Write the fields of a surface; the file is the old or the new one at any time.
 
     Raises:
+        InputError: If it is no path.
         StoreError: If the file cannot be written.
     """
+    if not isinstance(path, str | Path):
+        raise bad_value("surface", "path", path, "the path of a file")
     target = Path(path)
     beside = target.with_name(target.name + ".part")
     try:

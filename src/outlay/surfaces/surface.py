@@ -273,7 +273,7 @@ class Surface:
             "interactions": plot_interactions,
             "surface": plot_surface,
         }
-        if kind not in kinds:
+        if kind not in list(kinds):
             raise bad_value("plot", "kind", kind, ", ".join(kinds))
         return kinds[kind](self)
 
