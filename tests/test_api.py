@@ -246,10 +246,15 @@ def test_a_wrong_seed_or_number_of_workers_is_refused_before_anything_is_written
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_no_task_is_refused() -> None:
+def test_what_is_no_task_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="task: found 5, allowed: a Task, or the path"):
         outlay.ablate_task(5, 3)  # type: ignore[arg-type]
-    task = research(evaluator=outlay.Evaluator(command=("python3", "score.py")))
+    options = (outlay.Option(name="off"), outlay.Option(name="on", args=("--a",)))
+    task = research(
+        workspace=outlay.Workspace(path=str(tmp_path)),
+        evaluator=outlay.Evaluator(command=("python3", "score.py")),
+        levers=tuple(outlay.Lever(name=name, options=options) for name in "ab"),
+    )
     for name in ("store", "run"):
         with pytest.raises(InputError, match=f"{name}: found 5"):
             outlay.ablate_task(task, 3, **{name: 5})
