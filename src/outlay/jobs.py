@@ -136,7 +136,7 @@ def job_for(state: State, launch: Launch, common: Job, place: Place, seconds: fl
 
 def _program(agent: AgentWork | None) -> tuple[str, ...]:
     """Return where a client's program lies, since that may be a folder that no child may see."""
-    if agent is None or agent.client not in KNOWN or not agent.command:
+    if agent is None or agent.client == "command" or not agent.command:
         return ()
     return needed(agent.command[0])
 

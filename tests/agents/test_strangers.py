@@ -124,3 +124,5 @@ def test_a_user_who_means_it_says_so(folder: str, capfd: pytest.CaptureFixture[s
 def test_from_python_a_path_is_a_file_as_well(folder: str) -> None:
     with pytest.raises(InputError, match=r"MY_BANK_SECRET.* or a Task in place of its path"):
         search(folder)
+    with pytest.raises(InputError, match="no variable UNSET_KEY"):  # so it was let through
+        search(folder, agent=Agent(client="command:true", model="m", url=ANY, key="UNSET_KEY"))

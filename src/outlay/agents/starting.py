@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from outlay.agents.clients.programs import KNOWN
 from outlay.execution import sandbox
 from outlay.execution.absent import outline
 from outlay.execution.environment import VENV
@@ -38,14 +37,14 @@ def lack(program: str, folder: Path) -> str:
 def hidden(task: Task, found: Access) -> str:
     """Return the first path in the command line that is there, but not for an attempt.
 
-    Empty if there is none. The program of a known client is shown to it in any case.
+    Empty if there is none. The program of a client is shown to it in any case.
     """
     if sandbox.best() != "bwrap":
         return ""
     root = task.workspace.path
     data = (os.path.join(root, path) for path in (*task.workspace.data, VENV))
     seen = outline((root,), data, task.sandbox.read, os.environ, network=task.sandbox.network)
-    words = found.command[1:] if found.client in KNOWN else found.command
+    words = found.command[found.client != "command" :]
     return next((path for path in _paths(words) if seen.hides(path)), "")
 
 

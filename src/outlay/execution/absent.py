@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ SECRETS = (
 _RUN = ("/run", "/var/run")
 _NAMES = "/etc/resolv.conf"
 _SYSTEM = ("/run/current-system", "/run/opengl-driver")
+
+_OUTLAY = str(Path(__file__).resolve().parents[1])
 
 
 class Outline(NamedTuple):
@@ -75,9 +78,12 @@ def outline(
     home = environment.get("HOME", "")
     secrets = [f"{home}/{name}" for name in SECRETS] if home else []
     pythons = (sys.prefix, sys.base_prefix, environment.get("VIRTUAL_ENV", sys.prefix))
+    folders = [os.path.realpath(path) for path in folders]
+    # Outlay itself, for evaluators that import it, unless it is what is under research.
+    own = () if any(below(_OUTLAY, path) for path in folders) else (_OUTLAY,)
     opened = {os.path.realpath(path) for path in read}
     masks = {os.path.realpath(path) for path in (*folders, *secrets, *sockets(os.environ))}
-    visible = {os.path.realpath(path) for path in (*pythons, *data)} | opened
+    visible = {os.path.realpath(path) for path in (*pythons, *own, *data)} | opened
     visible.update(needed(network=network))
     return Outline(tuple(sorted(masks - opened)), tuple(sorted(visible)))
 

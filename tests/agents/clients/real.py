@@ -6,12 +6,14 @@ OUTLAY_CLIENTS names the folder where the clients are installed, as `.ci/run` do
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+import outlay
 from outlay.agents.clients import programs
 from outlay.agents.clients.contract import Ending, Happened, Reader, Request, Usage
 from outlay.agents.clients.registry import by_name
@@ -121,11 +123,12 @@ class Lab:
         return child_environment((), 1) | {"TMPDIR": tmp}
 
     def _view(self) -> sandbox.View:
+        clients = (os.path.realpath(_folder()),) if _folder() else ()
         return sandbox.View(
             work=str(self.work),
             exchange=str(self.home),
             tmp=str(self.tmp),
-            visible=tuple(os.path.realpath(path) for path in (_folder(),) if path),
+            visible=(sys.base_prefix, sys.prefix, os.path.dirname(outlay.__file__), *clients),
             network=True,
         )
 
