@@ -143,7 +143,7 @@ def test_doctor_looks_at_who_drafts_as_well(task: Path, outlay: Command) -> None
         assert [seen.path for seen in server.seen] == ["/v1/chat/completions"]
     assert done.returncode == 0, done.stdout
     checks = json.loads(done.stdout)["checks"]
-    assert [check["name"] for check in checks[:3]] == ["agent", "agent", "call"]
+    assert [check["name"] for check in checks[:4]] == ["agent", "agent", "key", "call"]
 
 
 def test_single_makes_one_attempt(task: Path, outlay: Command) -> None:
