@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from outlay import events
+from outlay.budget import Charge
 from outlay.report import View, gather, history, page, words, write_report
 from outlay.report import cards as all_cards
 from outlay.report.glossary import WORDS
@@ -154,6 +155,7 @@ def test_one_word_for_what_was_not_tried(run):
         ),
         ("budget", "usd: spent", "ended: the budget of 3.00 USD is spent"),
         ("budget", "tokens: spent", "ended: the budget of 1 token is spent"),
+        ("budget", "usd: the rest", "ended: the budget of 3.00 USD: the rest"),
         ("exhausted", "nothing is left to try", "ended: exhausted, nothing is left to try"),
         ("failed", "baseline: crash", "ended: failed, baseline: crash"),
     ],
@@ -161,8 +163,36 @@ def test_one_word_for_what_was_not_tried(run):
 def test_the_end_is_said_in_words(status, reason, said):
     limits = Budget(attempts=12, seconds=600.0, usd=3.0, tokens=1)
     state = State.of(started(task(budget=limits)))
+    state.ledger.spent = Charge(attempts=12, tokens_in=1, usd=3.0)
     state.apply(events.RunEnded(status=status, reason=reason), 1.0)
     assert words.status(state) == said
+
+
+def test_a_budget_with_something_left_is_not_called_spent():
+    state = State.of(started(task(budget=Budget(attempts=12, usd=0.004))))
+    state.ledger.spent = Charge(attempts=1, usd=0.00294)
+    state.apply(events.RunEnded(status="budget", reason="usd: spent"), 1.0)
+    said = (
+        "ended: the budget of 0.004 USD: the 0.00106 USD that is left does not cover another "
+        "attempt"
+    )
+    assert words.status(state) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (0.0, "0.00"),
+        (0.004, "0.004"),
+        (0.0029412, "0.00294"),
+        (0.0999999, "0.1"),
+        (1e-7, "0.0000001"),
+        (0.125, "0.12"),
+        (1234.5, "1,234.50"),
+    ],
+)
+def test_money_is_said_to_the_cent_or_to_three_digits(value, said):
+    assert words.amount(value) == said
 
 
 def test_the_limit_of_time_is_called_as_in_the_task_file():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from outlay.report.blocks import Table, Text
-from outlay.report.words import tokens
+from outlay.report.words import UNPRICED, amount, tokens
 from outlay.usage import used_by
 
 if TYPE_CHECKING:
@@ -33,7 +33,10 @@ def agents(view: View) -> list[Block]:
 
 def _numbers(used: Used) -> tuple[str, ...]:
     counts = (used.tries, used.requests, used.input, used.cached, used.output, used.reasoning)
-    return (*(f"{count:,}" for count in counts), f"{used.usd:.4g}")
+    return (
+        *(f"{count:,}" for count in counts),
+        amount(used.usd) if used.usd or used.priced else UNPRICED,
+    )
 
 
 def of_attempt(view: View, event: AttemptSettled) -> list[Block]:
@@ -42,7 +45,7 @@ def of_attempt(view: View, event: AttemptSettled) -> list[Block]:
     lines = []
     if (draft := view.history.drafted.get(state.nodes[event.attempt])) is not None:
         lines.append(f"Plan drafted by {state.clients['reflector']} ({draft.work}).")
-    if (used := used_by(event, "executor", state.clients["executor"])) is not None:
+    if (used := used_by(event, "executor", state)) is not None:
         lines.append(f"Carried out by {used.who}: {tokens(used)}.")
     return [Text(text=" ".join(lines))] if lines else []
 

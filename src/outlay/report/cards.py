@@ -8,7 +8,7 @@ from outlay.allocation.policies import STAR
 from outlay.report import agent_cards, attempt_cards, belief_cards, evidence_cards, tree_cards
 from outlay.report.blocks import Card, Code, Table, Text
 from outlay.report.glossary import WORDS
-from outlay.report.words import duration, finding, interval, limit, number
+from outlay.report.words import duration, finding, interval, limit, number, spent_usd
 from outlay.summary import charges, standing
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def budget(view: View) -> list[Block]:
                 f"{charge['attempts']:.0f}",
                 duration(charge["seconds"]),
                 f"{charge['tokens']:,.0f}",
-                f"{charge['usd']:.2f}",
+                spent_usd(state, charge["tokens"], charge["usd"]),
             )
         )
     left = state.ledger.remaining(state.budget, state.elapsed)
@@ -118,7 +118,7 @@ def budget(view: View) -> list[Block]:
         for key, name in LIMITS
         if (allowed := getattr(state.budget, key)) is not None
     ]
-    head = ("kind", "attempts", "work", "tokens", "USD")
+    head = ("kind", "attempts", "work", "tokens", "money")
     return [
         Table(head=head, rows=[*rows[1:], rows[0]], numeric=frozenset({1, 2, 3, 4})),
         Table(head=("limit", "allowed", "left"), rows=limits, numeric=frozenset({1, 2})),

@@ -89,12 +89,37 @@ def settings(changes: Mapping[str, str]) -> str:
     return ", ".join(f"{lever}={option}" for lever, option in changes.items())
 
 
+UNPRICED = "no price known"
+"""In place of money that a model without a price would have cost."""
+
+_SMALL = 0.1
+"""US dollars below which cents are too coarse."""
+
+
+def amount(value: float) -> str:
+    """Return US dollars to the cent, and small ones to three digits."""
+    if not 0 < value < _SMALL:
+        return f"{value:,.2f}"
+    return f"{value:.{2 - math.floor(math.log10(value))}f}".rstrip("0")
+
+
+def usd(value: float) -> str:
+    """Return US dollars with their unit."""
+    return f"{amount(value)} USD"
+
+
+def spent_usd(state: State, count: float, value: float) -> str:
+    """Return what a number of tokens cost, or that nobody knows what the models cost."""
+    known = value or not count or all(used.priced for used in state.agents.values())
+    return usd(value) if known else UNPRICED
+
+
 def tokens(used: Used) -> str:
     """Return what an agent used in words, and how surely that is known."""
     parts = [
         f"{many(used.input, 'token')} in ({used.cached:,} cached)",
         f"{used.output:,} out ({used.reasoning:,} reasoning)",
-        f"{used.usd:.4g} USD",
+        usd(used.usd) if used.usd or used.priced else UNPRICED,
     ]
     return f"{', '.join(parts)}; {_KNOWN.get(used.known, f'counted by: {used.known}')}"
 
@@ -107,7 +132,7 @@ def limit(name: str, value: float) -> str:
     if name == "seconds":
         return f"{duration(value)} of time"
     if name == "usd":
-        return f"{value:,.2f} USD"
+        return usd(value)
     return many(round(value), name.removesuffix("s"))
 
 
@@ -179,6 +204,9 @@ def ending(state: State, ended: RunEnded) -> str:
     allowed = getattr(state.budget, name, None) if ended.status == "budget" else None
     if allowed is None:
         return f"{ended.status}, {ended.reason}"
+    left = getattr(state.ledger.remaining(state.budget, state.elapsed), name)
+    if what == "spent" and name in ("tokens", "usd") and left > 0:
+        what = f"the {limit(name, left)} that is left does not cover another attempt"
     if what == "spent":
         return f"the budget of {limit(name, allowed)} is spent"
     return f"the budget of {limit(name, allowed)}: {what}"
