@@ -9,7 +9,7 @@ import pytest
 
 from outlay import events
 from outlay.budget import Charge
-from outlay.report import View, gather, history, page, words, write_report
+from outlay.report import View, gather, history, markdown, page, words, write_report
 from outlay.report import cards as all_cards
 from outlay.report.glossary import WORDS
 from outlay.report.words import whole
@@ -62,8 +62,10 @@ def run() -> tuple[State, list[events.Entry]]:
 
 def test_everything_a_person_asks_for_is_on_the_page(run):
     found = rendered(*run)
-    for title in all_cards.ANALYSES.keys() - {all_cards.OF_AGENTS, all_cards.OF_HYPOTHESES}:
+    left_out = {all_cards.OF_AGENTS, all_cards.OF_HYPOTHESES, "Interrupted tries"}
+    for title in all_cards.ANALYSES.keys() - left_out:
         assert title in found.text
+    assert "Interrupted tries" not in found.text
     assert "Which switches raise the accuracy?" in found.text
     assert "ended: the budget of 12 attempts is spent" in found.text
     assert "run seed" in found.text
@@ -218,7 +220,29 @@ def test_an_interrupted_try_is_listed_with_its_reason():
     )
     found = rendered(State.of(entries), entries)
     assert "the driver died" in found.text
+    assert "Interrupted tries" in found.text
     assert "not ended: it is running, or was interrupted" in found.text
+
+
+def test_the_champions_patch_is_shown_in_part_and_stays_text(run):
+    state, entries = run
+    patch = "".join(f"+{number} {NASTY} {'x' * 400}\n" for number in range(300))
+    view = View(run="six", state=state, history=history(entries), patch=patch)
+    for text in (page(view), markdown(view)):
+        assert "200 of 300 lines" in text
+        assert "x" * 200 in text
+        assert "x" * 300 not in text
+        assert "+199 " in text
+        assert "+200 " not in text
+    assert "<script" not in page(view)
+
+
+def test_what_is_under_way_is_counted_apart(run):
+    _, entries = run
+    kinds = [isinstance(entry.event, events.AttemptLaunched) for entry in entries]
+    launched = entries[: kinds.index(True) + 1]
+    said = rendered(State.of(launched), launched).text
+    assert "Of 1 attempt (1 under way), 0 scored" in said
 
 
 def test_two_hundred_attempts_stay_readable():

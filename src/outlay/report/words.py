@@ -7,6 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from outlay.allocation.policies import STAR
+from outlay.decision.under_way import in_flight
+from outlay.events import AttemptLaunched
 from outlay.summary import difference, standing
 from outlay.trust import self_reported
 
@@ -249,7 +251,10 @@ def _no_gain(state: State) -> str:
     level = baseline.fresh.mean if baseline.fresh else baseline.selected
     tested = sum(found.event.pairs > 0 for found in state.judgements)
     untested = len(state.judgements) - tested
-    looked = f"Of {many(state.attempts, 'attempt')}, {tested} scored well enough to be tested on"
+    flying = sum(isinstance(w.launch, AttemptLaunched) for w in in_flight(state))
+    under_way = f" ({flying} under way)" if flying else ""
+    tried = f"{many(state.attempts, 'attempt')}{under_way}"
+    looked = f"Of {tried}, {tested} scored well enough to be tested on"
     spare = f", {untested} more could not be for lack of budget" if untested else ""
     return (
         f"No confirmed gain. {looked} fresh seeds{spare}, and none proved better; the "
