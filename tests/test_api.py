@@ -228,3 +228,8 @@ def test_records_frames_and_pictures(tmp_path: Path) -> None:
     assert figure.axes
     assert State.of(run.events()).tree.nodes[0].score == records[0]["score"]
     assert '"status":"exhausted"' in run.to_json()
+
+
+def test_limits_replace_those_of_the_task_one_by_one() -> None:
+    run = outlay.search(research(), score, budget=outlay.Budget(attempts=2))
+    assert (run.state.attempts, run.state.budget.attempts) == (2, 2)

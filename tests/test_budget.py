@@ -96,6 +96,13 @@ def test_the_first_limit_that_a_cost_does_not_fit_under_is_named(cost, lacking) 
     assert Remaining().lacking(cost) == ""
 
 
+def test_a_limit_that_is_passed_keeps_from_nothing_that_takes_none_of_it() -> None:
+    passed = Remaining(attempts=0, tokens=-157, usd=-0.1, seconds=10.0)
+    assert passed.lacking(Charge(seconds=9.0)) == ""
+    assert passed.lacking(Charge(tokens_in=1)) == "tokens"
+    assert Remaining(seconds=-1.0).lacking(Charge()) == "seconds"
+
+
 def test_sums_of_floats_do_not_make_a_limit_one_cent_short() -> None:
     ledger = Ledger()
     for _ in range(9):

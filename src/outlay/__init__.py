@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from outlay.surfaces.ablation import Ablation, ablate
     from outlay.surfaces.surface import Surface
     from outlay.task import (
+        Agent,
         Budget,
         Coordination,
         Evaluator,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         Limits,
         Metric,
         Option,
+        Price,
         Sandbox,
         Search,
         Seeds,
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Ablation",
+    "Agent",
     "Ask",
     "Budget",
     "BudgetError",
@@ -56,6 +59,7 @@ __all__ = [
     "Option",
     "OutlayError",
     "Plan",
+    "Price",
     "ResearchState",
     "Run",
     "Sandbox",

@@ -18,7 +18,7 @@ from outlay.execution.job import Evaluated, Job, Result
 from outlay.run import Run
 from outlay.runs import Settings, default_store, run_folder
 from outlay.session import quiet, sitting
-from outlay.task import Evaluator, Task, check
+from outlay.task import Agent, Evaluator, Task, check
 
 if TYPE_CHECKING:
     from typing import Self
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from outlay.execution.calls import Function
     from outlay.session import OnStep
     from outlay.state import State
+    from outlay.task import Budget
 
 
 def search(
@@ -37,7 +38,8 @@ def search(
     run: str | None = None,
     seed: int = 0,
     workers: int = 1,
-    agent: str | None = None,
+    agent: str | Agent | None = None,
+    budget: Budget | None = None,
     on_step: OnStep = quiet,
 ) -> Run:
     """Search over plans under the task's budget and return the run.
@@ -55,7 +57,8 @@ def search(
         seed: Seed of every random stream.
         workers: Attempts at once.
         agent: `levers`, `codex`, `claude`, `opencode`, or `command:` or `acp:` and a command line;
-            by default what the task's `agent` says, which holds model, address and key as well.
+            or an `outlay.Agent` with its model, address and key; the task's own by default.
+        budget: Limits that replace those of the task, one by one.
         on_step: Called after each recorded step with its entries and the state.
 
     Raises:
@@ -64,7 +67,11 @@ def search(
         OutlayError: The program has no score as it stands.
         StoreError: The store is locked, newer, or out of reach.
     """
-    loaded = _loaded(task, called=evaluate is not None)
+    loaded = _loaded(task, budget, called=evaluate is not None)
+    if isinstance(agent, Agent):
+        loaded = replace(loaded, agent=agent)
+        check(loaded, "search", called=evaluate is not None)
+        agent = None
     place = _store_of(task, loaded, store, in_memory=evaluate is not None)
     name = loaded.name if run is None else run
     if evaluate is not None and workers != 1:
@@ -84,12 +91,12 @@ def search(
         return Run(name, list(driver.store.read(name)), run_folder(place, name) if place else None)
 
 
-def _loaded(task: Task | str | Path, *, called: bool) -> Task:
+def _loaded(task: Task | str | Path, budget: Budget | None, *, called: bool) -> Task:
     if isinstance(task, Task):
-        check(task, called=called)
-        loaded = task
+        loaded = replace(task, budget=task.budget.with_limits(budget))
+        check(loaded, called=called)
     elif isinstance(task, str | Path):
-        loaded = taskfile.load(task)
+        loaded = taskfile.load(task, budget)
     else:
         raise InputError(f"task: found a {type(task).__name__}, allowed: a Task, or a path")
     if called:  # the caller's function gets seeds whatever the command does
@@ -156,7 +163,7 @@ class Study:
         seed: int = 0,
         workers: int = 1,
     ) -> None:
-        loaded = _loaded(task, called=True)
+        loaded = _loaded(task, None, called=True)
         settings = Settings(seed=seed, workers=workers)
         refuse_agent(loaded, settings.agent)
         self.name = loaded.name if run is None else run

@@ -63,10 +63,14 @@ class Remaining(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float | None = None
 
     def lacking(self, cost: Charge) -> str:
-        """Return the name of the first limit that `cost` does not fit under, or an empty text."""
+        """Return the name of the first limit that `cost` does not fit under, or an empty text.
+
+        A limit that is passed already keeps from nothing that takes none of it, but for wall
+        clock, which everything takes.
+        """
         for name in ("attempts", "tokens", "usd", "seconds"):
-            left = getattr(self, name)
-            if left is not None and getattr(cost, name) > left + 1e-9:
+            left, needed = getattr(self, name), getattr(cost, name)
+            if left is not None and needed > left + 1e-9 and (needed or name == "seconds"):
                 return name
         return ""
 

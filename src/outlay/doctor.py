@@ -26,6 +26,7 @@ from outlay.execution.snapshot import load
 from outlay.globs import matches
 from outlay.session import sitting
 from outlay.taskfile import notes
+from outlay.trust import imports_from_agent
 
 if TYPE_CHECKING:
     from outlay.runs import Settings
@@ -259,6 +260,12 @@ def _evaluator(state: State) -> list[Check]:
     checks += [Check(name="evaluator", ok=False, found=problem) for problem in state.problems]
     if not state.problems:
         checks.append(Check(name="noise", ok=True, found=_noise_words(state)))
+    if not state.with_levers and (script := imports_from_agent(state.task)):
+        found = (
+            f"an agent could put a json.py beside {script}, which would be imported in place of "
+            "Python's own; list what may change in task.editable, or run it with python3 -P"
+        )
+        checks.append(Check(name="imports", ok=True, found=found))
     return checks
 
 

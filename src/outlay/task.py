@@ -6,7 +6,7 @@ A task is plain data. It is read from a TOML file by `outlay.taskfile`, or built
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import msgspec
@@ -33,6 +33,11 @@ class Budget:
     tokens: int | None = None
     usd: float | None = None
     seconds: float | None = None
+
+    def with_limits(self, given: Budget | None) -> Budget:
+        """Return the budget with the limits that are given in place of its own, one by one."""
+        named = asdict(given) if given is not None else {}
+        return replace(self, **{name: limit for name, limit in named.items() if limit is not None})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -124,7 +123,7 @@ def _build(
         workspace=Workspace(path=str(workspace), **values["task"]),
         evaluator=_evaluator(values["evaluate"]),
         metric=_metric(values["evaluate"]),
-        budget=_limited(values["budget"], budget),
+        budget=_budget(values["budget"]).with_limits(budget),
         levers=read_levers(document, where),
         limits=Limits(**values["limits"]),
         seeds=Seeds(**values["seeds"]),
@@ -196,12 +195,8 @@ def _metric(values: dict[str, Any]) -> Metric:
     )
 
 
-def _limited(values: dict[str, Any], budget: Budget | None) -> Budget:
-    own = Budget(**{_LIMITS[k]: v for k, v in values.items()})
-    if budget is None:
-        return own
-    given = {k: getattr(budget, k) for k in _LIMITS.values() if getattr(budget, k) is not None}
-    return replace(own, **given)
+def _budget(values: dict[str, Any]) -> Budget:
+    return Budget(**{_LIMITS[k]: v for k, v in values.items()})
 
 
 def _sandbox(values: dict[str, Any]) -> Sandbox:

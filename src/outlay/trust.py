@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from outlay.globs import matches
 
 if TYPE_CHECKING:
     from outlay.state import State
-    from outlay.task import Evaluator
+    from outlay.task import Evaluator, Task
 
 
 def self_reported(state: State) -> bool:
@@ -25,6 +26,24 @@ def self_reported(state: State) -> bool:
         matches(path, space.editable) and not matches(path, (*space.protected, *space.hidden))
         for path in _files(state.task.evaluator)
     )
+
+
+def imports_from_agent(task: Task) -> str:
+    """Return the protected script that would import a module which an agent puts beside it.
+
+    Python looks for modules first in the folder of the script that it runs, unless it is told not
+    to by `-I` or `-P`. Empty if there is no such script.
+    """
+    space = task.workspace
+    kept = (*space.protected, *space.hidden)
+    if {"-I", "-P"} & set(task.evaluator.command):
+        return ""
+    for path in _files(task.evaluator):
+        beside = str(PurePosixPath(path).parent / "json.py")
+        open_folder = matches(beside, space.editable) and not matches(beside, kept)
+        if path.endswith(".py") and matches(path, kept) and open_folder:
+            return path
+    return ""
 
 
 def _files(evaluator: Evaluator) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import outlay
 from outlay import events
 from outlay.execution import folder as jobs
 from outlay.execution import processes
@@ -167,6 +168,14 @@ def test_single_makes_one_attempt(task: Path, outlay: Command) -> None:
     assert found["difference"]["mean"] == pytest.approx(0.2)
 
 
+def test_an_agent_and_a_limit_are_given_in_python(task: Path) -> None:
+    who = outlay.Agent(client=agent(task, IMPROVES))
+    run = outlay.search(task, agent=who, budget=outlay.Budget(attempts=1))
+    assert run.state.attempts == 1
+    assert run.difference is not None
+    assert run.difference.mean == pytest.approx(0.2)
+
+
 def test_best_of_n_begins_again_each_time(task: Path, outlay: Command) -> None:
     options = ("--agent", agent(task, IMPROVES), "--policy", "best-of-n")
     done = outlay("search", task, "--json", *options)
@@ -178,15 +187,19 @@ def test_best_of_n_begins_again_each_time(task: Path, outlay: Command) -> None:
     _check_charges(task, found["charges"]["total"])
 
 
-@pytest.mark.parametrize(("limit", "attempts"), [(("--tokens", "2300"), 2), (("--usd", "0.5"), 2)])
+@pytest.mark.parametrize(
+    "limit", [("--tokens", "2300"), ("--usd", "0.5"), ("--tokens", "2000"), ("--usd", "0.4")]
+)
 def test_no_attempt_starts_once_tokens_or_money_are_spent(
-    task: Path, outlay: Command, limit: tuple[str, str], attempts: int
+    task: Path, outlay: Command, limit: tuple[str, str]
 ) -> None:
     edit(task, "attempts = 3", "attempts = 9")
     done = outlay("search", task, "--json", "--agent", agent(task, IMPROVES), *limit)
     found = json.loads(done.stdout)
-    assert (found["status"], found["attempts"]) == ("budget", attempts)
+    assert (found["status"], found["attempts"]) == ("budget", 2)
     assert limit[0].strip("-") in found["reason"]
+    # What the last attempt used over its limit does not keep it from being compared.
+    assert found["difference"]["mean"] == pytest.approx(0.4)
 
 
 def test_work_in_flight_holds_tokens(task: Path, outlay: Command) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,10 +16,6 @@ from outlay.cli.ablate import carry_out
 from outlay.errors import InputError
 from outlay.runs import Settings, default_store, load_state, run_folder
 from outlay.sqlite_store import SqliteStore
-
-if TYPE_CHECKING:
-    from outlay.state import State
-    from outlay.task import Budget
 
 
 @click.command()
@@ -43,7 +38,7 @@ def command(
     started = state.started
     if started is None:
         raise InputError(f"run {name!r}: found no event in it, allowed: a run that has begun")
-    task = replace(state.task, budget=_changed(state, _options.budget(dict(values))))
+    task = replace(state.task, budget=state.budget.with_limits(_options.budget(dict(values))))
     settings = Settings(seed=started.seed, agent=started.agent, workers=workers or state.workers)
     if is_ablation(task):
         objects = run_folder(path, name) / "objects"
@@ -53,8 +48,3 @@ def command(
         plan = Plan(task=task, run=name, store=path, origin=origin, files=files)
         return carry_out(plan, settings, as_json=as_json)
     return conduct(task, name, settings, path, where=f"run {name!r}", as_json=as_json)
-
-
-def _changed(state: State, given: Budget) -> Budget:
-    named = {f.name: getattr(given, f.name) for f in fields(given)}
-    return replace(state.budget, **{k: v for k, v in named.items() if v is not None})

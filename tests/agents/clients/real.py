@@ -121,11 +121,12 @@ class Lab:
         return child_environment((), 1) | {"TMPDIR": tmp}
 
     def _view(self) -> sandbox.View:
+        clients = (os.path.realpath(_folder()),) if _folder() else ()
         return sandbox.View(
             work=str(self.work),
             exchange=str(self.home),
             tmp=str(self.tmp),
-            visible=tuple(os.path.realpath(path) for path in (_folder(),) if path),
+            visible=(*programs.of_ours(), *clients),
             network=True,
         )
 
