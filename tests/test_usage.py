@@ -90,15 +90,17 @@ def test_a_try_whose_process_died_is_named_as_its_fellows() -> None:
 
 def test_a_model_without_a_price_has_no_money() -> None:
     free = Charge(attempts=1, tokens_in=9)
-    _, died = attempted("failed", 1, CODEX)
-    state, entries = run(
-        *attempted("failed", 1, CODEX)[:1], msgspec.structs.replace(died, charge=free)
-    )
+    launched, paid = attempted("failed", 1, CODEX)
+    unpaid = msgspec.structs.replace(paid, charge=free)
+    state, entries = run(launched, unpaid)
     (used,) = summarise(state, "six").agents
     assert (used.usd, used.priced) == (0.0, False)
     assert "no price known; counted" in tokens(used)
     text = markdown(View(run="six", state=state, history=history(entries)))
     assert text.count("no price known") >= 2
+    state, entries = run(drafted(), launched, unpaid)
+    text = markdown(View(run="six", state=state, history=history(entries)))
+    assert text.count("at least 0.25 USD") == 2
 
 
 def test_the_report_has_a_row_for_each_and_the_total() -> None:
@@ -111,7 +113,7 @@ def test_the_report_has_a_row_for_each_and_the_total() -> None:
     assert [row[0] for row in table.rows] == ["reflector", "executor", "in all"]
     assert table.rows[1][-1] == "stream, incomplete"
     assert table.rows[2][2:] == (
-        *("2", "2", "5,000", "4,300", "104", "16", "0.50"),
+        *("2", "2", "5,000", "4,300", "104", "16", "0.50 USD"),
         "proxy, stream, incomplete",
     )
     text = markdown(view)

@@ -104,7 +104,7 @@ def used_by(event: AttemptSettled | ReflectionSettled, role: Role, state: State)
         client=client,
         version=version,
         model=model,
-        priced=charge.usd > 0 or price_of(state.task, model) is not None,
+        priced=charge.usd > 0 or not charge.tokens or price_of(state.task, model) is not None,
         requests=told.requests if told else 0,
         input=charge.tokens_in + charge.tokens_cached,
         cached=charge.tokens_cached,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from outlay.report.blocks import Table, Text
-from outlay.report.words import UNPRICED, amount, tokens
+from outlay.report.words import money, tokens
 from outlay.usage import used_by
 
 if TYPE_CHECKING:
@@ -26,17 +26,14 @@ def agents(view: View) -> list[Block]:
         rows.append(("in all", "", *_numbers(total), total.known))
     head = ("role", "client", "tries", "requests", "input", "cached", "output", "reasoning")
     table = Table(
-        head=(*head, "USD", "counted by"), rows=rows, numeric=frozenset(range(2, len(head) + 1))
+        head=(*head, "money", "counted by"), rows=rows, numeric=frozenset(range(2, len(head) + 1))
     )
     return [table, Text(text=_HOW, tone="note")]
 
 
 def _numbers(used: Used) -> tuple[str, ...]:
     counts = (used.tries, used.requests, used.input, used.cached, used.output, used.reasoning)
-    return (
-        *(f"{count:,}" for count in counts),
-        amount(used.usd) if used.usd or used.priced else UNPRICED,
-    )
+    return (*(f"{count:,}" for count in counts), money(used.usd, priced=used.priced))
 
 
 def of_attempt(view: View, event: AttemptSettled) -> list[Block]:

@@ -138,7 +138,7 @@ def budget(view: View) -> list[Block]:
                 f"{charge['attempts']:.0f}",
                 duration(charge["seconds"]),
                 f"{charge['tokens']:,.0f}",
-                spent_usd(state, charge["tokens"], charge["usd"]),
+                spent_usd(state, charge["tokens"], charge["usd"], kind),
             )
         )
     left = state.ledger.remaining(state.budget, state.elapsed)

@@ -110,10 +110,22 @@ def usd(value: float) -> str:
     return f"{amount(value)} USD"
 
 
-def spent_usd(state: State, count: float, value: float) -> str:
-    """Return what a number of tokens cost, or that nobody knows what the models cost."""
-    known = value or not count or all(used.priced for used in state.agents.values())
-    return usd(value) if known else UNPRICED
+def money(value: float, *, priced: bool) -> str:
+    """Return dollars, of which some are missing where a model has no price."""
+    if priced:
+        return usd(value)
+    return f"at least {usd(value)}" if value else UNPRICED
+
+
+_ROLES = {"planning": "reflector", "execution": "executor"}
+
+
+def spent_usd(state: State, count: float, value: float, kind: str = "") -> str:
+    """Return what a number of tokens cost, of one kind of work or of all, as far as is known."""
+    priced = not count or all(
+        used.priced for used in state.agents.values() if used.role == _ROLES.get(kind, used.role)
+    )
+    return money(value, priced=priced)
 
 
 def tokens(used: Used) -> str:
@@ -121,7 +133,7 @@ def tokens(used: Used) -> str:
     parts = [
         f"{many(used.input, 'token')} in ({used.cached:,} cached)",
         f"{used.output:,} out ({used.reasoning:,} reasoning)",
-        usd(used.usd) if used.usd or used.priced else UNPRICED,
+        money(used.usd, priced=used.priced),
     ]
     return f"{', '.join(parts)}; {_KNOWN.get(used.known, f'counted by: {used.known}')}"
 
