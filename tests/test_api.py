@@ -9,6 +9,7 @@ import pytest
 
 import outlay
 from outlay.digest import digest
+from outlay.errors import InputError
 from outlay.replay import verify
 from outlay.state import State
 
@@ -228,6 +229,35 @@ def test_records_frames_and_pictures(tmp_path: Path) -> None:
     assert figure.axes
     assert State.of(run.events()).tree.nodes[0].score == records[0]["score"]
     assert '"status":"exhausted"' in run.to_json()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"seed": "x"}, {"seed": 1.5}, {"seed": -1}, {"seed": True}, {"seed": 2**63}]
+    + [{"workers": wrong} for wrong in (0, -1, "2", 1.0, None)],
+)
+def test_a_wrong_seed_or_number_of_workers_is_refused_before_anything_is_written(
+    settings: dict[str, object], tmp_path: Path
+) -> None:
+    store = tmp_path / "store.db"
+    task = research(evaluator=outlay.Evaluator(command=("python3", "score.py")))
+    with pytest.raises(InputError, match=f"{next(iter(settings))}: found .* a whole number"):
+        outlay.ablate_task(task, 3, store=store, **settings)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_no_task_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="task: found 5, allowed: a Task, or the path"):
+        outlay.ablate_task(5, 3)  # type: ignore[arg-type]
+    options = (outlay.Option(name="off"), outlay.Option(name="on", args=("--a",)))
+    task = research(
+        workspace=outlay.Workspace(path=str(tmp_path)),
+        evaluator=outlay.Evaluator(command=("python3", "score.py")),
+        levers=tuple(outlay.Lever(name=name, options=options) for name in "ab"),
+    )
+    for name in ("store", "run"):
+        with pytest.raises(InputError, match=f"{name}: found 5"):
+            outlay.ablate_task(task, 3, **{name: 5})
 
 
 def test_limits_replace_those_of_the_task_one_by_one() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from outlay import events
 from outlay.allocation.tree import Node, Tree
@@ -119,6 +120,28 @@ def test_with_levers_the_baseline_is_the_scored_root() -> None:
     assert state.ledger.spent == Charge(seconds=8.0)
     assert state.baseline_seconds == 2.0
     assert state.contest.noise.sd == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("repeat", "bare", "problem", "refused"),
+    [
+        (1.0, 1.0, [], False),
+        (1.0, 2.0, ["levers: the defaults change"], True),
+        (3.0, 1.0, ["seed noise: the same seed gave 1.0 and then 3.0"], False),
+        (3.0, 2.0, ["seed noise: the same seed gave 1.0 and then 3.0"], False),
+    ],
+)
+def test_the_defaults_are_blamed_only_where_a_seed_repeats_its_value(
+    repeat: float, bare: float, problem: list[str], refused: bool
+) -> None:
+    measured, settled = baseline(repeat=repeat)
+    assert isinstance(settled, events.MeasurementSettled)
+    check = Evaluation(node=0, seed=1, value=bare, role="bare")
+    for found in ((*settled.evaluations, check), (check, *settled.evaluations)):
+        state = state_of(started(), measured, replace(settled, evaluations=found), scale())
+        for text, words in zip(state.problems, problem, strict=True):
+            assert text.startswith(words)
+        assert state.defaults_differ == refused
 
 
 def test_without_levers_the_root_is_the_first_plan_and_the_baseline_is_no_node() -> None:

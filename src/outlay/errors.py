@@ -49,7 +49,10 @@ class StoreError(OutlayError):
 
 def bad_value(where: str, key: str, found: object, allowed: str) -> InputError:
     """Return the error for one wrong value: place, key, what was found, what is allowed."""
-    shown = repr(found)
+    try:
+        shown = repr(found)
+    except Exception as error:  # whatever a stranger's object does, it is wrong here
+        shown = f"a {type(found).__name__} without a text ({error})"
     if len(shown) > 120:
         shown = shown[:117] + "..."
     return InputError(f"{where}: {key}: found {shown}, allowed: {allowed}")

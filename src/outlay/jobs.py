@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from outlay import events
 from outlay.agents.access import metered
 from outlay.agents.brief import brief
-from outlay.agents.clients.programs import KNOWN, find, needed, of_ours, version
+from outlay.agents.clients.programs import KNOWN, find, needed, version
 from outlay.agents.prices import price_of
 from outlay.agents.subject import subject
 from outlay.execution.environment import VENV, has_packages
@@ -136,10 +136,9 @@ def job_for(state: State, launch: Launch, common: Job, place: Place, seconds: fl
 
 def _program(agent: AgentWork | None) -> tuple[str, ...]:
     """Return where a client's program lies, since that may be a folder that no child may see."""
-    if agent is None or agent.client == "command":
+    if agent is None or agent.client == "command" or not agent.command:
         return ()
-    own = of_ours() if agent.client not in KNOWN else ()
-    return own + (needed(agent.command[0]) if agent.command else ())
+    return needed(agent.command[0])
 
 
 def _keeps_going(launch: Launch) -> bool:

@@ -59,10 +59,11 @@ def _check_baseline(state: State, checks: Sequence[Evaluation]) -> None:
     """Note what the second run of a seed, and the bare program, say about the evaluator."""
     first = state.baseline_values[state.task.seeds.selection[0]]
     evaluator = state.task.evaluator
+    state.repeat_differs |= any(c.role == "repeat" and c.value != first for c in checks)
     for check in checks:
-        if check.value == first:
+        # Where a seed does not repeat its value, another value says nothing about the defaults.
+        if check.value == first or (check.role == "bare" and state.repeat_differs):
             continue
-        state.repeat_differs |= check.role == "repeat"
         if evaluator.noise == "seed" and evaluator.seeded:
             text = _PROBLEMS[check.role].format(found=check.value, first=first)
             state.problems.append(text)

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from outlay.task import Task
 
 STORE = "store.db"
+LARGEST = 2**63
+"""What the store cannot hold any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,18 @@ class Settings:
     agent: str = "levers"
     workers: int = 1
 
+    def __post_init__(self) -> None:
+        """Refuse what could be neither carried out nor read back from the store.
+
+        Raises:
+            InputError: If seed or workers are no whole number, or out of range.
+        """
+        for name, value, least in (("seed", self.seed, 0), ("workers", self.workers, 1)):
+            is_whole = isinstance(value, int) and not isinstance(value, bool)
+            if not is_whole or not least <= value < LARGEST:
+                allowed = f"a whole number, at least {least} and below 2^63"
+                raise bad_value("run", name, value, allowed)
+
 
 def default_store(folder: str | os.PathLike[str]) -> Path:
     """Return the store that belongs to a task's folder."""
@@ -62,7 +76,7 @@ def default_store(folder: str | os.PathLike[str]) -> Path:
 
 def check_run_name(run: str) -> str:
     """Return the name; raises `InputError` unless it is one that a folder may bear."""
-    if not is_name(run):
+    if not isinstance(run, str) or not is_name(run):
         raise bad_value("command line", "run", run, NAME_ALLOWED)
     return run
 

@@ -304,15 +304,15 @@ def _file_system(folder: str, mounts: Sequence[str]) -> str:
     return kind
 
 
-def take_lock(path: Path) -> int:
+def take_lock(path: Path, option: str = "--store") -> int:
     """Return the descriptor that holds the writer lock; the process's end lets go of it.
 
-    Raises `StoreError` naming the process that has it.
+    Raises `StoreError` naming the process that has it; `option` names another file.
     """
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise unwritable(path.parent, error) from None
+        raise unwritable(path.parent, error, option) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -325,11 +325,11 @@ def take_lock(path: Path) -> int:
     return handle
 
 
-def unwritable(folder: Path, error: OSError) -> OutlayError:
-    """Return the error for a folder of a store in which nothing can be written."""
+def unwritable(folder: Path, error: OSError, option: str = "--store") -> OutlayError:
+    """Return the error for a folder in which nothing can be written; `option` names another."""
     if error.errno in FULL_DISK:
         return OutlayError(f"{folder}: {error.strerror}; {MAKE_ROOM}")
-    return StoreError(f"{folder}: cannot be written: {error.strerror}; name another with --store")
+    return StoreError(f"{folder}: cannot be written: {error.strerror}; name another with {option}")
 
 
 def _named(holder: str) -> str:

@@ -102,9 +102,9 @@ def test_lower_is_better_where_the_metric_is_minimised() -> None:
 
 def test_failures_are_blamed_on_what_only_they_have() -> None:
     pair = surface(every(lambda part: None if "b" in part and "a" not in part else 1.0))
-    assert findings.blamed(pair) == [{"a": "off", "b": "on"}]
+    assert pair.blamed() == [[{"a": "off", "b": "on"}]]
     single = surface(every(lambda part: None if "c" in part else 1.0))
-    assert findings.blamed(single) == [{"c": "on"}]
-    assert findings.blamed(surface(every(lambda part: 1.0))) == []
+    assert single.blamed() == [[{"c": "on"}]]
+    assert surface(every(lambda part: 1.0)).blamed() == []
     assert [f.reason for f in findings.failed(single)] == ["broke"] * 4
     assert all(row.config["c"] == "off" for row in findings.ranked(single, 9))

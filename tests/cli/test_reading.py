@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from outlay.cli import _reading
 from outlay.cli.app import main, outlay
@@ -302,3 +303,20 @@ def test_a_run_without_a_gain_says_so(tmp_path, monkeypatch, capsys):
     out = run(capsys, "runs")[1]
     assert "no gain confirmed" in out
     assert "gain +0" not in out
+
+
+def test_a_run_that_cannot_be_read_hides_no_other_and_can_be_removed(here, capsys):
+    path = default_store(here)
+    with SqliteStore(path, "write") as store:
+        store.create("poisoned")
+        bad = replace(started()[0].event, seed="x")  # msgspec checks what it reads only
+        store.append("poisoned", [bad], at=1.0, elapsed=0.0)
+    code, out, err = run(capsys, "runs")
+    assert code == 5
+    assert out.count("\n") == 1
+    assert "poisoned" not in out
+    assert "run 'poisoned'" in err
+    assert "`outlay clean poisoned --all` removes it" in err
+    assert "outlay clean poisoned --all" in run(capsys, "clean", "--yes")[2]
+    assert run(capsys, "clean", "poisoned", "--all", "--yes")[0] == 0
+    assert run(capsys, "runs")[::2] == (0, "")

@@ -131,7 +131,7 @@ def test_all_configurations_of_a_task_tell_everything(switches: Path, outlay: Co
     }
     assert len(found["failed"]) == 4
     assert all("c needs a" in entry["reason"] for entry in found["failed"])
-    assert found["blamed"] == [{"a": "off", "c": "on"}]
+    assert found["blamed"] == [[{"a": "off", "c": "on"}]]
 
 
 def test_the_files_stand_alone(switches: Path, outlay: Command) -> None:
@@ -206,11 +206,7 @@ def test_more_workers_measure_as_much(switches: Path, outlay: Command) -> None:
     done = outlay("ablate", switches, "--budget", "16", "--workers", "3", "--json")
     found = json.loads(done.stdout)
     assert found["measurements"] == 16
-    assert found["blamed"] == [{"a": "off", "c": "on"}]
-
-
-def test_any_seed_will_do(switches: Path, outlay: Command) -> None:
-    assert outlay("ablate", switches, "--budget", "3", "--seed", "-1").returncode == 0
+    assert found["blamed"] == [[{"a": "off", "c": "on"}]]
 
 
 def test_people_get_a_short_table(switches: Path, outlay: Command) -> None:
@@ -237,6 +233,40 @@ def test_a_budget_out_of_reach_is_refused_before_anything_is_spent(
     assert done.returncode == 2
     assert words in done.stderr
     assert not (switches / ".outlay").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--by", "hunk"), "--by: found with a task"),
+        (("--run", ""), "run: found ''"),
+        (("--seed", "-1"), "--seed"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(
+    switches: Path, outlay: Command, options: tuple[str, ...], words: str
+) -> None:
+    done = outlay("ablate", switches, "--budget", "4", *options)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert not (switches / ".outlay" / "store.db").exists()
+    assert "RUN: found an empty name" in outlay("ablate", "--run", "").stderr
+
+
+def test_what_always_breaks_is_said_first_and_bought_no_further(
+    switches: Path, outlay: Command
+) -> None:
+    score = SWITCHES.replace('on["c"] and not on["a"]', 'on["c"]').replace("NOISE", "0")
+    (switches / "score.py").write_text(score)
+    done = outlay("ablate", switches, "--budget", "16")
+    assert done.returncode == 0, done.stderr
+    first, second, *_ = done.stdout.splitlines()
+    assert "exhausted" in first
+    assert "13 of 16 configurations measured" in first
+    assert second == "broken       Every measured configuration with c=on failed, no other."
+    page = (switches / ".outlay/runs/switches-ablation/ablation.md").read_text()
+    said = page.index("Every measured configuration with c=on failed, no other.")
+    assert said < page.index("On average over all backgrounds")
 
 
 def test_a_task_without_levers_is_told_what_to_do(task: Path, outlay: Command) -> None:
@@ -267,7 +297,7 @@ def test_a_champions_hunks_are_told_apart(champion: Path, outlay: Command) -> No
     needed, idle, breaks = "program.py:1", "program.py:9", "program.py:18"
     assert {e["factor"] for e in found["effects"]} == {needed, idle, breaks}
     assert len(found["failed"]) == 2
-    assert found["blamed"] == [{breaks: "on", needed: "off"}]
+    assert found["blamed"] == [[{breaks: "on", needed: "off"}]]
     assert sorted(found["minimal"]["kept"]) == sorted([needed, breaks])
     assert found["minimal"]["left_out"] == [idle]
     assert found["minimal"]["measured"]

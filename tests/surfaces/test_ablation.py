@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import os
 import re
 from itertools import product
 
@@ -8,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from outlay.errors import BudgetError, InputError, NothingUsableError
+from outlay.errors import BudgetError, InputError, NothingUsableError, StoreError
 from outlay.surfaces.ablation import Ablation, ablate
 from outlay.surfaces.factors import Inactive
 from outlay.surfaces.measurements import KNOWN_DF, Noise
@@ -41,6 +43,14 @@ def test_averages_over_measurements_alone_are_exact(names, gain):
     effects = ablate(lambda config: 1.0 + gain * config["a"], names, 2 ** len(names)).effects()
     assert effects.effect[0] == pytest.approx(gain)
     assert (effects.effect_low == effects.effect_high).all()
+
+
+def test_rounding_is_no_effect():
+    surface = ablate(lambda c: 0.1 + 0.2 * c["a"] + 0.3 * c["b"], ["a", "b", "c"], 8)
+    assert surface.effects().effect[2] == 0
+    assert (surface.interactions().interaction == 0).all()
+    conditional = surface.effects("conditional").set_index("factor").effect
+    assert (conditional["c"] == 0).all()
 
 
 def test_a_few_measurements_predict_the_rest():
@@ -108,8 +118,27 @@ def test_whatever_a_program_does_is_a_finding_about_one_configuration():
     surface = ablate(odd, NAMES, 16)
     reasons = {taken.reason for taken in surface.measurements}
     assert reasons == {"", "SystemExit: 2", "metric: found loss, allowed: score"}
-    assert len(surface.measurements) == 16
+    works = [taken.config for taken in surface.measurements if not taken.reason]
+    assert len(works) == 4  # all that there are
     assert surface.effects().set_index("factor").effect["c"] > 0.2
+    assert surface.blamed() == [[{"a": True}, {"b": True}]]
+
+
+@pytest.mark.parametrize("names", [["cache", *"abcd"], [*"abcd", "cache", "e"]])
+def test_an_option_that_always_breaks_does_not_eat_the_budget(names):
+    def fragile(config):
+        if config["cache"]:
+            raise RuntimeError("no cache")
+        return 1 + 2 * config["b"] - config["c"]
+
+    surface = ablate(fragile, names, 24, direction="maximize")
+    failed = [taken for taken in surface.measurements if taken.reason]
+    good = len(surface.measurements) - len(failed)
+    assert len(failed) <= 6
+    assert good == min(2 ** (len(names) - 1), 24 - len(failed))
+    assert surface.blamed() == [[{"cache": True}]]
+    assert "every one measured with cache=True failed, no other" in repr(surface)
+    assert not surface.best().config["cache"]
 
 
 def test_a_metric_by_another_name_costs_one_call():
@@ -157,6 +186,12 @@ def test_if_everything_fails_nothing_is_invented():
         ({"budget": 17}, "at most 16"),
         ({"budget": True}, "a number of measurements"),
         ({"budget": Budget()}, "attempts, seconds or usd"),
+        ({"budget": Budget(seconds=float("nan"))}, "a finite number"),
+        ({"budget": Budget(attempts=2.5)}, "a whole number"),
+        ({"noise": 10**400}, "a standard deviation"),
+        ({"save": 5}, "a file in a folder"),
+        ({"save": "/"}, "a file in a folder"),
+        ({"cost": lambda config: 10**400}, "US dollars"),
         ({"budget": Budget(tokens=5)}, "attempts, seconds or usd"),
         ({"budget": Budget(usd=5.0)}, "cost"),
         ({"direction": "up"}, "maximize or minimize"),
@@ -381,6 +416,30 @@ def test_known_noise_gives_narrower_intervals_that_still_hold(sd, tmp_path):
     assert Surface.load(tmp_path / "noisy.json").noise == Noise(sd, KNOWN_DF)
 
 
+@pytest.mark.parametrize("how", [{"noise": 0.3}, {"noisy": True}])
+def test_under_noise_averages_over_what_is_measured_hold_the_truth_as_often_as_they_say(how):
+    held = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        main, pair = rng.normal(size=2), rng.normal() / 2
+
+        def noisy(config, rng=rng, main=main, pair=pair):
+            a, b = config.values()
+            return main[0] * a + main[1] * b + pair * a * b + 0.3 * rng.normal()
+
+        surface = ablate(noisy, ["a", "b"], 8, seed=seed, **how)
+        assert len(surface.readout.exact) == 4
+        truth = main + pair / 2
+        rows = surface.average_rows
+        held += [
+            row["effect_low"] <= t <= row["effect_high"]
+            for row, t in zip(rows, truth, strict=True)
+        ]
+        both = surface.interaction_rows[0]
+        held.append(both["low"] <= pair <= both["high"])
+    assert 0.86 <= np.mean(held) <= 0.97
+
+
 def test_a_factor_may_bear_the_name_of_a_column():
     names = ["effect", "level", "mean", "config_mean"]
     surface = ablate(lambda c: 1.0 * c["effect"] + 2.0 * c["mean"], names, 16)
@@ -509,6 +568,16 @@ def test_any_program_is_reproduced_at_measured_cells_and_runs_repeat(d, seed, fl
         assert first.predict(taken.config).mean == lookup(taken.config)
 
 
+@pytest.mark.parametrize(("count", "levels"), [(40, 2), (20, 4)])
+def test_the_largest_spaces_fit_into_memory(count, levels):
+    factors = {f"f{i}": list(range(levels)) for i in range(count)}
+    surface = ablate(lambda c: float(c["f0"]), factors, 4, direction="maximize")
+    assert len(surface.average_rows) == count * (levels - 1)
+    assert surface.predict({"f0": levels - 1}).mean > surface.predict({}).mean
+    with pytest.raises(InputError, match=r"at most 2\^40, such as 40 switches; leave out"):
+        ablate(program, factors | {"more": [0, 1]}, 4)
+
+
 def test_large_spaces_work_on_sampled_cells():
     names = [f"f{i}" for i in range(13)]
 
@@ -532,3 +601,134 @@ def test_without_any_difference_seen_nothing_unmeasured_is_claimed(budget, tmp_p
     assert surface.predict({}).low == surface.predict({}).high == 1.0
     assert surface.effects().effect_high.tolist() == [np.inf] * 4
     surface.plot("effects").savefig(tmp_path / "effects.png")
+
+
+def test_a_program_that_breaks_at_both_starting_points_alike_is_called_no_further(tmp_path):
+    calls, save = [], tmp_path / "surface.json"
+
+    def forgets_to_return(config):
+        calls.append(config)
+
+    with pytest.raises(NothingUsableError, match=r"both starting points .* found None"):
+        ablate(forgets_to_return, NAMES, 12, save=save)
+    assert len(calls) == 2
+    assert len(ablate(program, NAMES, 4, save=save).measurements) == 4  # mended, begun again
+
+    def breaks_each_time_otherwise(config):
+        raise ValueError(str(sum(config.values())))
+
+    with pytest.raises(NothingUsableError, match=r"0; .*4"):
+        ablate(breaks_each_time_otherwise, NAMES, 4)
+
+
+def test_a_save_file_is_for_one_process_at_a_time(tmp_path):
+    save = tmp_path / "surface.json"
+    calls = []
+
+    def nested(config):
+        calls.append(config)
+        with pytest.raises(StoreError, match=f"surface.json: in use by process {os.getpid()} "):
+            ablate(program, NAMES, 4, save=save)
+        return program(config)
+
+    ablate(nested, NAMES, 2, save=save)
+    assert len(calls) == 2
+    assert len(ablate(program, NAMES, 4, save=save).measurements) == 4
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_any_call():
+    with pytest.raises(StoreError, match=r"cannot be written: .*; name another with save="):
+        ablate(lambda config: pytest.fail("called"), NAMES, 2, save="/proc/self/surface.json")
+    with pytest.raises(StoreError, match="cannot be written"):
+        ablate(program, NAMES, 2).save("/nope/surface.json")
+
+
+def test_a_save_file_of_another_program_is_refused_before_any_call(tmp_path):
+    save = tmp_path / "surface.json"
+    ablate(lambda c: {"loss": program(c), "size": 1.0}, NAMES, 3, metric="loss", save=save)
+    for metric, part in (("score", "'score' is missing"), (None, "one of loss, size")):
+        with pytest.raises(InputError, match=f"surface.json: metric: .*{part}.*another file"):
+            ablate(lambda c: pytest.fail("called"), NAMES, 6, metric=metric, save=save)
+    ablation = Ablation(["a"], budget=4, noisy=True)
+    for value in (1.0, 2.0):
+        ablation.tell({"a": True}, value)
+    ablation.surface().save(save)
+    with pytest.raises(InputError, match=r"found 2 after 1 .*noisy=True"):
+        ablate(lambda c: pytest.fail("called"), ["a"], 2, save=save)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("seed", "x"),
+        ("seed", -1),
+        ("metric", 5),
+        ("direction", "up"),
+        ("noise", ["x", 0]),
+        ("noise", [-1.0, 0]),
+        ("earlier", [["x"]]),
+        ("extra", 1),
+        ("measurements", [{"config": {"zz": True}, "metrics": {"value": 1.0}}]),
+        ("measurements", [{"config": {}, "metrics": {"value": "x"}}]),
+        ("measurements", [{"config": {}, "metrics": {}}]),
+        ("measurements", [{"config": {}, "metrics": {"value": 1.0}, "seconds": -1}]),
+    ],
+)
+def test_a_save_file_with_a_wrong_field_is_refused(key, value, tmp_path):
+    path = tmp_path / "surface.json"
+    ablate(program, NAMES, 3).save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
+    with pytest.raises(InputError, match="cannot load a surface"):
+        Surface.load(path)
+
+
+@pytest.mark.parametrize(
+    "found", [10**400, -(10**5000), 1e300, float("inf"), None, "5"], ids=range(6)
+)
+def test_values_that_are_none_are_failed_measurements(found):
+    surface = ablate(lambda c: found if c["a"] and not c["b"] else program(c), NAMES, 16)
+    assert {taken.reason.split(":")[0] for taken in surface.measurements} == {"", "metric value"}
+
+
+@pytest.mark.parametrize("config", [None, 5, [], "a"])
+def test_what_is_no_configuration_is_refused(config):
+    with pytest.raises(InputError, match="allowed: factors with their levels"):
+        ablate(program, NAMES, 3).predict(config)
+
+
+@pytest.mark.parametrize("k", ["x", 0, True, 1.5])
+def test_what_is_no_number_of_proposals_is_refused(k):
+    for ask in (ablate(program, NAMES, 3).next, Ablation(NAMES, budget=3).ask):
+        with pytest.raises(InputError, match=r"k: found .* at least 1"):
+            ask(k)
+
+
+@pytest.mark.parametrize("spent", [{"seconds": -5}, {"seconds": float("nan")}, {"usd": -1}])
+def test_what_is_no_expense_is_refused(spent):
+    ablation = Ablation(NAMES, budget=3)
+    with pytest.raises(InputError, match="a finite number, at least 0"):
+        ablation.tell({}, 1.0, **spent)
+    assert not ablation.measurements
+
+
+def test_a_fresh_batch_is_full():
+    ablation = Ablation(["a", "b"], budget=4)
+    assert len({tuple(s.config.values()) for s in ablation.ask(4)}) == 4
+    late = Ablation(NAMES, budget=6)
+    late.tell({}, 1.0)
+    batch = late.ask(4)
+    assert batch[0].config == dict.fromkeys(NAMES, True)
+    assert [s.gain is None for s in batch] == [True, False, False, False]
+
+
+def test_without_noise_a_configuration_has_one_value():
+    ablation = Ablation(["a", "b"], budget=3)
+    ablation.tell({"a": True}, 1.0)
+    ablation.tell({"a": True}, 1.0)
+    assert ablation.remaining == 2
+    with pytest.raises(InputError, match=r"found 2 after 1 .*noisy=True"):
+        ablation.tell({"a": True}, 2.0)
+    assert ablation.remaining == 2
+    ablation.fail({"b": True}, "once")
+    ablation.tell({"b": True}, 3.0)  # worked when tried again
+    assert ablation.remaining == 0

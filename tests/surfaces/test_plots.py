@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 
+import numpy as np
 import pytest
 from matplotlib.collections import PathCollection
 
@@ -34,6 +35,7 @@ def test_pictures_show_every_factor_and_mark_what_is_known(surface):
     dots, crosses = surface.plot("surface").axes[0].collections
     assert len(dots.get_offsets()) == surface.table().measured.sum()
     assert len(crosses.get_offsets()) == (surface.table().failed != "").sum()
+    assert crosses.get_path_effects()  # a light rim, so that dark tiles show them, too
 
 
 def test_a_large_space_shows_the_effects_from_measured_backgrounds():
@@ -44,6 +46,24 @@ def test_a_large_space_shows_the_effects_from_measured_backgrounds():
     dots = [len(c.get_offsets()) for c in axes.collections if isinstance(c, PathCollection)]
     assert len(dots) == 10
     assert max(dots) <= 6
+
+
+def test_interactions_that_are_not_told_from_0_are_faded_and_levels_are_named():
+    def by_model(config):
+        return 2.0 * (config["model"] == "svm") * config["a"] + config["b"]
+
+    factors = {"a": [0, 1], "b": [0, 1], "model": ["lr", "rf", "svm"]}
+    axes = ablate(by_model, factors, 12).plot("interactions").axes[0]
+    texts = {text.get_position(): text.get_text() for text in axes.texts}
+    assert texts[2, 0] == texts[0, 2] == "2*\nsvm"
+    assert "svm" not in texts[1, 0]
+    alpha = axes.images[0].get_alpha()
+    assert alpha[0, 2] == 1
+    assert alpha[0, 1] < 0.3
+    noise = np.random.default_rng(0)
+    nothing = ablate(lambda c: noise.normal(), list("abc"), 8, noise=1.0)
+    assert not any("*" in text.get_text() for text in nothing.plot("interactions").axes[0].texts)
+    assert (nothing.plot("interactions").axes[0].images[0].get_alpha() < 0.3).all()
 
 
 def test_names_are_no_mathematics_and_a_notebook_shows_the_picture():

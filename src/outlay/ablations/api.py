@@ -53,16 +53,18 @@ def ablate_task(
         BudgetError: The budget ended before that was known.
         StoreError: The store is locked, newer, or out of reach.
     """
-    limits = _limits(budget)
+    limits, settings = _limits(budget), Settings(seed=seed, workers=workers)
     if isinstance(task, Task):
         check(task)
         loaded, folder = task, Path(task.workspace.path)
+    elif not isinstance(task, str | Path):
+        raise bad_value("ablate", "task", task, "a Task, or the path of a task file or its folder")
     else:
         loaded, path = taskfile.load(task, limits), Path(task)
         folder = path if path.is_dir() else path.parent
-    place = default_store(folder) if store is None else Path(store)
+    place = _place(store, folder)
     plan = of_task(loaded, place, run, limits)
-    return _carried_out(plan, Settings(seed=seed, workers=workers), on_step)
+    return _carried_out(plan, settings, on_step)
 
 
 def ablate_run(
@@ -98,14 +100,15 @@ def ablate_run(
     """
     if by not in ("hunk", "file"):
         raise bad_value("ablate", "by", by, "hunk or file")
-    place = default_store(Path()) if store is None else Path(store)
+    settings = Settings(seed=seed, workers=workers)
+    place = _place(store, Path())
     with SqliteStore(place) as opened:
         names = [known.name for known in opened.runs()]
         if run not in names:
             raise no_such_run(run, names)
         state = load_state(opened, run)
     plan = of_champion(state, run, place, by, name, _limits(budget))
-    return _carried_out(plan, Settings(seed=seed, workers=workers), on_step)
+    return _carried_out(plan, settings, on_step)
 
 
 def _limits(budget: int | Budget | None) -> Budget:
@@ -114,6 +117,12 @@ def _limits(budget: int | Budget | None) -> Budget:
     if isinstance(budget, bool) or not isinstance(budget, int):
         raise bad_value("ablate", "budget", budget, "a number of measurements, or a Budget")
     return Budget(attempts=budget)
+
+
+def _place(store: str | Path | None, folder: Path) -> Path:
+    if store is not None and not isinstance(store, str | Path):
+        raise bad_value("ablate", "store", store, "the path of a file")
+    return default_store(folder) if store is None else Path(store)
 
 
 def _carried_out(plan: Plan, settings: Settings, on_step: OnStep) -> Surface:

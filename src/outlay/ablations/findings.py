@@ -5,7 +5,6 @@ Pure. Effects and interactions are in units of the metric; every interval is one
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -221,32 +220,6 @@ def failed(surface: Surface) -> list[Failed]:
     ]
 
 
-def blamed(surface: Surface) -> list[Config]:
-    """Return what all failed configurations have in common and no other measured one has.
-
-    Single options, or pairs of options if no single one explains the failures.
-    """
-    bad = [taken.config for taken in surface.measurements if taken.reason]
-    good = [taken.config for taken in surface.measurements if not taken.reason]
-    if not bad:
-        return []
-    for size in (1, 2):
-        found = [
-            dict(part)
-            for part in combinations(bad[0].items(), size)
-            if all(part_of(part, config) for config in bad)
-            and not any(part_of(part, config) for config in good)
-        ]
-        if found:
-            return found
-    return []
-
-
-def part_of(part: Sequence[tuple[str, object]], config: Config) -> bool:
-    """Return whether a configuration has all of these options."""
-    return all(config[name] == option for name, option in part)
-
-
 def minimal(surface: Surface) -> Minimal | None:
     """Return the smallest part of the champion that keeps its gain.
 
@@ -258,7 +231,7 @@ def minimal(surface: Surface) -> Minimal | None:
     whole = _gain(surface, everything)
     if whole[0] <= whole[1]:
         return None
-    cells = np.setdiff1d(surface.covered(), list(failures(surface.factors, surface.measurements)))
+    cells = surface.usable()
     gains = _sign(surface) * (
         surface.readout.cells(cells).mean - surface.readout.cells(np.array([nothing])).mean
     )
@@ -312,8 +285,8 @@ def _sign(surface: Surface) -> float:
 
 
 def ranked(surface: Surface, count: int) -> list[Predicted]:
-    """Return the configurations with the best predictions, best first, without failed ones."""
-    cells = np.setdiff1d(surface.covered(), list(failures(surface.factors, surface.measurements)))
+    """Return the configurations with the best predictions, without those that break."""
+    cells = surface.usable()
     found = surface.readout.cells(cells)
     order = np.argsort(-_sign(surface) * found.mean, kind="stable")
     return [

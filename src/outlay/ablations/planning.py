@@ -52,7 +52,9 @@ def of_task(task: Task, store: Path, run: str | None, limits: Budget) -> Plan:
         run: Name of the new run; by default the task's with `-ablation`.
         limits: Of measurements (`attempts`, the baseline included) and of seconds.
     """
-    return Plan(task=ablation_of(task, limits), run=run or f"{task.name}-ablation", store=store)
+    return Plan(
+        task=ablation_of(task, limits), run=_name(run, f"{task.name}-ablation"), store=store
+    )
 
 
 def of_champion(
@@ -77,7 +79,7 @@ def of_champion(
             f"`outlay resume {searched}` goes on with it"
         )
     kind: By = "lever" if state.with_levers else by
-    name = check_run_name(run or f"{searched}-node{state.contest.champion}-by-{kind}")
+    name = _name(run, f"{searched}-node{state.contest.champion}-by-{kind}")
     if name == searched:
         raise InputError(f"name: found {name!r}, which is the search, allowed: a new name")
     folder = run_folder(store, name)
@@ -97,3 +99,7 @@ def of_champion(
         origin=origin_of(apart.files, objects),
         files=apart.files,
     )
+
+
+def _name(run: str | None, default: str) -> str:
+    return check_run_name(default if run is None else run)

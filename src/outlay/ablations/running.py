@@ -118,7 +118,9 @@ class SurfaceReflector:
             _child(number, base, suggestion)
             for number, suggestion in enumerate(told[:asked], len(state.tree.nodes))
         )
-        reason = "" if len(children) == asked else "every configuration is in the tree"
+        reason = (
+            "" if len(children) == asked else "every configuration that may work is in the tree"
+        )
         return Reflected(node=node.id, asked=asked, children=children, reason=reason)
 
     def _last(self, state: State) -> list[Suggestion]:
@@ -144,6 +146,7 @@ def most_telling(state: State, asked: int, origin: Origin | None) -> list[Sugges
         asked,
         np.random.default_rng(state.random("surface").getrandbits(64)),
         blocked=_cells(state, nodes),
+        failed=_cells(state, [node for node in nodes if node.status == "failed"]),
         pending=_cells(state, [node for node in nodes if node.status in ("open", "running")]),
     )
     return [Suggestion.of(proposal, factors) for proposal in found]

@@ -74,7 +74,8 @@ class Ablated(msgspec.Struct, frozen=True, kw_only=True):
         interactions: Of every two options, largest first.
         next: What would be measured next; null if nothing is left to measure.
         failed: Configurations that gave no value.
-        blamed: What those have in common, and no other measured configuration has.
+        blamed: What explains those: each entry is a list of options, or of up to three together,
+            of which every failed configuration contains one and no other measured one does.
         origin: The search whose champion was taken apart; null for the ablation of a task.
         minimal: The smallest part of that champion that keeps its gain; null if its gain is not
             told from 0.
@@ -100,7 +101,7 @@ class Ablated(msgspec.Struct, frozen=True, kw_only=True):
     interactions: list[Interaction]
     next: Next | None
     failed: list[Failed]
-    blamed: list[Config]
+    blamed: list[list[Config]]
     origin: Origin | None
     minimal: Minimal | None
     minimal_command: list[str]
@@ -139,7 +140,7 @@ def ablated(state: State, run: str, surface: Surface | None, origin: Origin | No
         interactions=findings.interactions(surface) if surface else [],
         next=_next(state, origin) if surface else None,
         failed=findings.failed(surface) if surface else [],
-        blamed=findings.blamed(surface) if surface else [],
+        blamed=surface.blamed() if surface else [],
         origin=origin,
         minimal=smallest,
         minimal_command=_command(state, smallest, origin),

@@ -76,6 +76,8 @@ def store_path(store: Path | None, name: str | None = None) -> tuple[Path, str |
     Raises:
         InputError: The name is a path, and no folder with a store.
     """
+    if name == "":
+        raise InputError("RUN: found an empty name, allowed: the name of a run")
     is_path = name is not None and ("/" in name or name in (".", ".."))
     if store is None and name is not None:
         holds = default_store(name).exists()

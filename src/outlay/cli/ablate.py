@@ -16,7 +16,7 @@ from outlay.cli import _options
 from outlay.cli._conduct import closing, driven
 from outlay.cli._reading import read_run, talk
 from outlay.errors import InputError
-from outlay.report.ablation import between, minimal_words, named, next_words, verdict
+from outlay.report.ablation import between, blame_words, minimal_words, named, next_words, verdict
 from outlay.report.words import many, number, signed
 from outlay.runs import Settings, default_store
 from outlay.task import Budget
@@ -43,11 +43,15 @@ if TYPE_CHECKING:
 @click.option(
     "--by",
     type=click.Choice(["hunk", "file"]),
-    default="hunk",
-    show_default=True,
-    help="What a component of a champion's patch is.",
+    help="What a component of a champion's patch is: hunk by default.",
 )
-@click.option("--seed", default=0, show_default=True, help="Seed of every random stream.")
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Seed of every random stream.",
+)
 @click.option(
     "--workers", default=1, show_default=True, type=click.IntRange(min=1), help="Attempts at once."
 )
@@ -59,28 +63,34 @@ def command(
     name: str | None,
     budget: int | None,
     seconds: float | None,
-    by: By,
+    by: By | None,
     seed: int,
     workers: int,
     as_json: bool,
 ) -> int:
     """Find out what each component does, from a few measurements.
 
-    With TASK, a folder or a task file, its levers are the components. Without TASK, --run names a
-    search, and the components are what its champion changed: levers, or the hunks of its patch.
+    With TASK, a folder or a task file, its levers are the components. With --run alone, which
+    names a search, they are what its champion changed: levers, or the hunks of its patch. With
+    neither, the task is that of the current folder.
     The same command continues a run; a raised budget continues one that had spent its own.
     """
     limits = Budget(attempts=budget, seconds=seconds)
+    settings = Settings(seed=seed, workers=workers)
     if path is None and run is not None:
         found = read_run(store, run)
-        plan = of_champion(found.state, found.name, found.store, by, name, limits)
+        if by is not None and found.state.with_levers:
+            raise InputError("--by: found for a run with levers, which are its components")
+        plan = of_champion(found.state, found.name, found.store, by or "hunk", name, limits)
     elif name is not None:
         raise InputError("--name: found with a task, allowed: --run for the name of its ablation")
+    elif by is not None:
+        raise InputError("--by: found with a task, whose components are its levers")
     else:
         folder = _options.folder_of(path or ".")
         task = taskfile.load(path or ".", limits)
         plan = of_task(task, store or default_store(folder), run, limits)
-    return carry_out(plan, Settings(seed=seed, workers=workers), as_json=as_json)
+    return carry_out(plan, settings, as_json=as_json)
 
 
 def carry_out(plan: Plan, settings: Settings, *, as_json: bool) -> int:
@@ -109,6 +119,8 @@ def in_words(found: Ablated) -> str:
     best = found.best
     value = f"{number(best.value)} {between(best.low, best.high)}"
     how = "measured" if best.measured else "predicted"
+    if found.blamed:
+        lines.append(f"broken       {blame_words(found)}")
     lines += [
         f"baseline     {found.metric} {number(found.baseline.value)}",
         f"best         {found.metric} {value} {how}, the best of all: {best.probability:.0%}",
@@ -119,6 +131,8 @@ def in_words(found: Ablated) -> str:
         who = f"{pair.first}={pair.first_level} with {pair.second}={pair.second_level}"
         size = f"{signed(pair.interaction)} {between(pair.low, pair.high)}"
         lines.append(f"interaction  {who}: {size}")
+    if found.failed and not found.blamed:
+        lines.append(f"failed       {blame_words(found)}")
     lines += [f"failed       {named(f.config, {**default})}: {f.reason}" for f in found.failed]
     if found.origin is not None:
         lines.append(f"minimal      {minimal_words(found)}")

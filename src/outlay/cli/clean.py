@@ -130,7 +130,11 @@ def _refuse_live(folder: Path, name: str) -> None:
 def _waste(store: SqliteStore, path: Path, names: list[str]) -> Waste:
     waste = Waste(place=_place(path))
     for name in names:
-        state, folder = load_state(store, name), run_folder(path, name)
+        folder = run_folder(path, name)
+        try:
+            state = load_state(store, name)
+        except StoreError as error:
+            raise StoreError(f"{error}; `outlay clean {name} --all` removes it") from None
         open_jobs = {job_id(work.launch) for work in state.works.values()}
         for job in _jobs(folder):
             if job.name not in open_jobs:

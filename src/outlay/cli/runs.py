@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from outlay.cli._reading import answer, common_options, reading, store_path
+from outlay.errors import StoreError
 from outlay.report.words import interval, many, signed
 from outlay.runs import load_state
 from outlay.sqlite_store import SqliteStore
@@ -37,13 +38,18 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 def command(directory: str | None, store: Path | None, as_json: bool) -> None:
     """List the runs of a store, the latest first.
 
-    DIRECTORY is a task's folder; without it, the current one.
+    DIRECTORY is a task's folder; without it, the current one. A run that cannot be read is named
+    after the others, and the exit code is 5.
     """
     path, _ = store_path(Path(directory) if directory and store is None else store)
-    lines = []
+    lines, broken = [], []
     with reading(path), SqliteStore(path) as opened:
         for run in opened.runs():
-            state = load_state(opened, run.name)
+            try:
+                state = load_state(opened, run.name)
+            except StoreError as error:
+                broken.append(f"{error}; `outlay clean {run.name} --all` removes it")
+                continue
             if state.started is not None:
                 found = summarise(state, run.name)
                 lines.append(
@@ -59,7 +65,10 @@ def command(directory: str | None, store: Path | None, as_json: bool) -> None:
                     )
                 )
     text = "\n".join(_text(line) for line in lines) or f"no runs in {path}"
-    answer(lines, text, as_json=as_json)
+    if lines or not broken:
+        answer(lines, text, as_json=as_json)
+    if broken:
+        raise StoreError("; ".join(broken))
 
 
 def _text(line: Line) -> str:

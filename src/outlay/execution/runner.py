@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from outlay.execution.job import Job
     from outlay.execution.workspace import Workspace
 
+_OUTLAY = str(Path(__file__).resolve().parents[1])
+
 _CAUSES = {
     "timeout": "the time limit of the job was reached",
     "memory": "the memory limit of the job was reached",
@@ -157,7 +159,9 @@ class Runner:
         read = {os.path.realpath(path) for path in job.read}
         masks = [str(folder.parent.parent), job.objects, *job.mask, *secrets]
         pythons = (sys.prefix, sys.base_prefix, job.environment.get("VIRTUAL_ENV", sys.prefix))
-        visible = {os.path.realpath(path) for path in (*pythons, *job.data)} | read
+        # Outlay itself, for evaluators that import it, unless it is what is under research.
+        own = () if any(_OUTLAY.startswith(f"{path}/") for path in job.mask) else (_OUTLAY,)
+        visible = {os.path.realpath(path) for path in (*pythons, *own, *job.data)} | read
         return sandbox.View(
             work=str(space.root),
             exchange=str(self.exchange),

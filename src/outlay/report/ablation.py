@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from outlay.surfaces.factors import Config
     from outlay.surfaces.surface import Surface
 
+LISTED = 3
+"""Other explanations of failures that are spelled out."""
+
 TOP = 10
 """Configurations that the table of predictions shows."""
 
@@ -105,6 +108,8 @@ def _lead(found: Ablated) -> list[Block]:
     parts = [f"{e.factor} = {e.level} {verdict(e, found.direction)}" for e in sure]
     text = "; ".join(parts) or "no component's average effect is told from 0"
     blocks: list[Block] = [Text(text=f"On average over all backgrounds: {text}.", tone="lead")]
+    if found.blamed:
+        blocks.insert(0, Text(text=blame_words(found), tone="bad"))
     if found.origin is not None:
         what = f"Node {found.origin.node} of run {found.origin.run} was taken apart by"
         blocks.append(Text(text=f"{what} {found.origin.by}."))
@@ -234,6 +239,21 @@ def _minimal(found: Ablated) -> list[Block]:
     return blocks
 
 
+def blame_words(found: Ablated) -> str:
+    """Return in a sentence what explains the failures; empty without any."""
+    if not found.failed:
+        return ""
+    if not found.blamed:
+        count = many(len(found.failed), "configuration")
+        return f"{count} failed, and no single option, pair or triple explains it."
+    first, *others = [" or ".join(settings(_texts(part)) for part in e) for e in found.blamed]
+    text = f"Every measured configuration with {first} failed, no other."
+    if others:
+        more = f" and {len(others) - LISTED} more" if len(others) > LISTED else ""
+        text += f" The same holds for {'; '.join(others[:LISTED])}{more}."
+    return text
+
+
 def next_words(found: Ablated) -> str:
     """Return in a sentence what would be measured next, and what it is expected to tell and take.
 
@@ -267,10 +287,7 @@ def minimal_words(found: Ablated) -> str:
 def _failed(found: Ablated) -> list[Block]:
     if not found.failed:
         return []
-    blocks: list[Block] = [
-        Text(text=f"Every measured configuration with {settings(_texts(part))} failed, no other.")
-        for part in found.blamed
-    ]
+    blocks: list[Block] = [Text(text=blame_words(found))]
     rows = [(settings(_texts(entry.config)), entry.reason) for entry in found.failed]
     return [*blocks, Table(head=("configuration", "reason"), rows=rows)]
 

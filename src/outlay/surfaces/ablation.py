@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -12,17 +13,20 @@ from outlay.errors import BudgetError, InputError, NothingUsableError, bad_value
 from outlay.surfaces.beliefs import Assumptions
 from outlay.surfaces.earlier import standardise
 from outlay.surfaces.factors import Config, Inactive, Level, read_factors
+from outlay.surfaces.files import held, is_amount, is_seed
 from outlay.surfaces.measurements import (
     Measurement,
     Noise,
     failures,
     metric_name,
     observations,
+    one_value_each,
     read_metrics,
     read_noise,
+    two_values,
 )
 from outlay.surfaces.prices import Prices
-from outlay.surfaces.proposal import propose
+from outlay.surfaces.proposal import check_count, propose
 from outlay.surfaces.surface import Direction, Suggestion, Surface
 from outlay.task import Budget
 
@@ -75,7 +79,7 @@ class Ablation:
             raise bad_value("ablate", "equalities", equalities, "a list of Inactive")
         self.direction, self.metric = direction, metric
         self.equalities, self.seed = tuple(equalities), seed
-        if not isinstance(seed, int) or seed < 0:
+        if not is_seed(seed):
             raise bad_value("ablate", "seed", seed, "a whole number, at least 0")
         self._prices = Prices(self.factors, cost)
         self._earlier = [surface.values_over(self.factors) for surface in _surfaces(prior)]
@@ -111,8 +115,7 @@ class Ablation:
             InputError: If `k` is below 1, or `cost` gives no price.
             BudgetError: If `k` measurements are more than the budget still allows; none is asked.
         """
-        if not isinstance(k, int) or k < 1:
-            raise bad_value("ask", "k", k, "at least 1")
+        check_count("ask", k)
         if k > self.remaining:
             raise BudgetError(f"ask: {k} measurements exceed the {self.remaining} that remain")
         name = metric_name(self.measurements, self.metric)
@@ -121,7 +124,7 @@ class Ablation:
             observations(self.factors, self.measurements, name, self.noise),
             k,
             np.random.default_rng([self.seed, len(self.measurements), len(self._asked)]),
-            blocked=list(failures(self.factors, self.measurements)),
+            failed=list(failures(self.factors, self.measurements)),
             pending=self._asked,
             prices=self._prices if self._prices.given else None,
             purse=self._usd_left(),
@@ -142,10 +145,12 @@ class Ablation:
     ) -> None:
         """Record what a measurement gave: a number, or metrics by name.
 
-        A configuration that was not asked for is welcome, and counts in the budget.
+        A configuration that was not asked for is welcome, and counts in the budget. Without
+        noise a value that is known already changes nothing and counts nothing.
 
         Raises:
-            InputError: If factor, level or value are wrong (report a failed run with `fail`).
+            InputError: If factor, level or value are wrong (report a failed run with `fail`), or
+                another value of this configuration is known and noise was not spoken of.
             BudgetError: If the budget is spent.
         """
         metrics = read_metrics(value)
@@ -153,7 +158,8 @@ class Ablation:
         wanted = self.metric or next(known, None)
         if wanted is not None and wanted not in metrics:
             raise InputError(f"metric: found {', '.join(metrics)}, allowed: {wanted}")
-        self._record(config, metrics, "", seconds, usd)
+        if self.noise is not None or not self._is_known(config, metrics):
+            self._record(config, metrics, "", seconds, usd)
 
     def fail(
         self,
@@ -187,6 +193,9 @@ class Ablation:
         seconds: float,
         usd: float | None,
     ) -> None:
+        for name, amount in (("seconds", seconds), ("usd", usd)):
+            if not (is_amount(amount) or (name == "usd" and amount is None)):
+                raise bad_value("tell", name, amount, "a finite number, at least 0")
         cell = self.factors.cell(config)
         if cell in self._asked:
             self._asked.remove(cell)
@@ -201,6 +210,17 @@ class Ablation:
                 usd=self._prices(cell) if usd is None else usd,
             )
         )
+
+    def _is_known(self, config: Mapping[str, Level], metrics: dict[str, float]) -> bool:
+        """Return whether an exact measurement says the same already."""
+        full = self.factors.config(self.factors.cell(config))
+        for taken in self.measurements:
+            if taken.config == full and taken.metrics:
+                for name in metrics.keys() & taken.metrics.keys():
+                    if metrics[name] != taken.metrics[name]:
+                        raise two_values(full, name, taken.metrics[name], metrics[name])
+                return True
+        return False
 
     def _usd_left(self) -> float:
         spent = sum(taken.usd for taken in self.measurements) + sum(map(self._prices, self._asked))
@@ -255,7 +275,9 @@ def ablate(
         InputError: If an argument is wrong; nothing has been called then, except for `metric`,
             which can only be checked against what the first call returned.
         BudgetError: If the budget does not pay for one call.
-        NothingUsableError: If every call failed.
+        NothingUsableError: If every call failed, or both starting points for one reason.
+        StoreError: If another process has the file, or it cannot be written; nothing has been
+            called then.
     """
     ablation = Ablation(
         factors,
@@ -279,16 +301,20 @@ def _run(
     if not callable(fn):
         raise bad_value("ablate", "fn", fn, "a function; `ablate_task` ablates a task")
     is_path = isinstance(save, str | Path)
-    if save is not None and not (is_path and Path(save).parent.is_dir()):
+    if save is not None and not (
+        is_path and Path(save).parent.is_dir() and not Path(save).is_dir()
+    ):
         found = str(save) if is_path else save
         raise bad_value("ablate", "save", found, "a file in a folder that there is")
-    if save is not None and Path(save).exists():
-        _continue(ablation, save)
-    while ablation.remaining and (asked := ablation.ask()):
-        _measure(ablation, fn, asked[0].config, clock)
-        if save is not None:
-            ablation.surface().save(save)
-        metric_name(ablation.measurements, ablation.metric)
+    with nullcontext() if save is None else held(save):
+        if save is not None and Path(save).exists():
+            _continue(ablation, save)
+        while ablation.remaining and (asked := ablation.ask()):
+            _measure(ablation, fn, asked[0].config, clock)
+            _refuse_broken(ablation)
+            if save is not None and _worth_saving(ablation):
+                ablation.surface().save(save)
+            metric_name(ablation.measurements, ablation.metric)
     if not ablation.measurements:
         raise BudgetError("ablate: the budget does not pay for one measurement")
     if all(taken.reason for taken in ablation.measurements):
@@ -315,10 +341,32 @@ def _measure(ablation: Ablation, fn: Program, config: Config, clock: Callable[[]
             raise  # a metric that is called otherwise would cost every call of the budget
 
 
+def _refuse_broken(ablation: Ablation) -> None:
+    """Stop where both starting points broke for one reason: so would every other call."""
+    taken = ablation.measurements
+    if len(taken) == 2 and taken[0].reason and taken[0].reason == taken[1].reason:
+        raise NothingUsableError(
+            f"ablate: both starting points failed alike, so nothing more was called: "
+            f"{taken[0].reason}"
+        )
+
+
+def _worth_saving(ablation: Ablation) -> bool:
+    """Return whether going on from here beats beginning again, once the program is mended."""
+    return any(taken.metrics for taken in ablation.measurements)
+
+
 def _continue(ablation: Ablation, path: str | Path) -> None:
+    """Take over what a file holds, if this ablation could have written it."""
     earlier = Surface.load(path)
     if earlier.factors != ablation.factors:
         raise InputError(f"{path}: holds other factors; name another file to save to")
+    try:
+        metric_name(earlier.measurements, ablation.metric)
+        if ablation.noise is None:
+            one_value_each(earlier.measurements)
+    except InputError as error:
+        raise InputError(f"{path}: {error}; or name another file to save to") from None
     ablation.measurements = list(earlier.measurements)
 
 
@@ -338,6 +386,11 @@ def _read_budget(
     if isinstance(budget, bool) or not isinstance(budget, int | Budget):
         raise bad_value("ablate", "budget", budget, "a number of measurements, or a Budget")
     limits = Budget(attempts=budget) if isinstance(budget, int) else budget
+    if limits.attempts is not None and type(limits.attempts) is not int:
+        raise bad_value("ablate", "budget.attempts", limits.attempts, "a whole number")
+    for name, amount in (("seconds", limits.seconds), ("usd", limits.usd)):
+        if amount is not None and not is_amount(amount):
+            raise bad_value("ablate", f"budget.{name}", amount, "a finite number, at least 0")
     if limits.tokens is not None:
         raise bad_value("ablate", "budget.tokens", limits.tokens, "attempts, seconds or usd")
     if limits.attempts is None and limits.seconds is None and limits.usd is None:

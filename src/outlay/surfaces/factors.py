@@ -60,8 +60,10 @@ class Factors:
         """Return the level numbers of a configuration; a factor not named is at its default.
 
         Raises:
-            InputError: If a factor or level is unknown.
+            InputError: If it is none, or a factor or level is unknown.
         """
+        if not isinstance(config, Mapping):
+            raise bad_value("configuration", "configuration", config, "factors with their levels")
         unknown = [name for name in config if name not in self.names]
         if unknown:
             raise bad_value("configuration", "factor", unknown[0], ", ".join(self.names))
@@ -79,6 +81,10 @@ class Factors:
         return {
             factor.name: factor.levels[level] for factor, level in zip(self.all, row, strict=True)
         }
+
+    def part(self, levels: Iterable[tuple[int, int]]) -> Config:
+        """Return levels, by index of factor and level, as part of a configuration."""
+        return {self.names[i]: self.all[i].levels[level] for i, level in levels}
 
     def columns(self, other: Iterable[str]) -> dict[str, str]:
         """Return what each factor's column is called in a table that has other columns, too.
@@ -153,7 +159,8 @@ def read_factors(given: Sequence[str] | Mapping[str, Sequence[Level]]) -> Factor
             raise bad_value("factors", name, levels, "every level once")
     found = Factors(all=tuple(Factor(name=n, levels=tuple(levels)) for n, levels in pairs))
     if found.space.size > LARGEST_SPACE:
-        raise bad_value("factors", "configurations", found.space.size, f"at most {LARGEST_SPACE}")
+        allowed = "at most 2^40, such as 40 switches; leave out factors or levels"
+        raise bad_value("factors", "configurations", found.space.size, allowed)
     return found
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from outlay.surfaces.cube import BoolArray, FloatArray
+    from outlay.surfaces.cube import FloatArray
 
 FIRST, LATER = 1.1, 1.55
 NORMAL = 1.645
@@ -37,19 +37,15 @@ def typical_share(observed: int, size: int) -> float:
     return SHARE + 4 * max(0.0, observed / size - MOSTLY_MEASURED)
 
 
-def half_width(
-    variance: FloatArray, added: float, observed: int, measured: BoolArray
-) -> FloatArray:
+def half_width(variance: FloatArray, added: float, observed: int) -> FloatArray:
     """Return half the width of the 90 % interval of quantities with this posterior variance.
 
     Args:
-        variance: Posterior variances.
-        added: Variance added to each that does not rest on measurements alone.
+        variance: Posterior variances of what does not rest on measurements alone.
+        added: Variance added to each.
         observed: Number of measured cells.
-        measured: Which ones do; what is unsure of those is noise, so they get a normal interval.
     """
     grown = float(np.clip((observed - FROM) / (UNTIL - FROM), 0.0, 1.0))
-    multiple = np.where(measured, NORMAL, FIRST + (LATER - FIRST) * grown)
-    extra = np.where(measured, 0.0, added)
-    found: FloatArray = multiple * np.sqrt(np.maximum(variance, 0.0) + extra)
+    multiple = FIRST + (LATER - FIRST) * grown
+    found: FloatArray = multiple * np.sqrt(np.maximum(variance, 0.0) + added)
     return found

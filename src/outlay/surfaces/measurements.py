@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf, isfinite
+from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,6 +13,8 @@ from outlay.errors import InputError, bad_value
 from outlay.surfaces.mixture import Observations
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from outlay.surfaces.factors import Config, Factors
 
 
@@ -64,7 +66,7 @@ def read_noise(noisy: bool, sd: float | None) -> Noise | None:
     """
     if sd is None:
         return Noise() if noisy else None
-    if isinstance(sd, bool) or not isinstance(sd, int | float) or not 0 <= sd < inf:
+    if isinstance(sd, bool) or not isinstance(sd, int | float) or not 0 <= sd <= LARGEST:
         raise bad_value("ablate", "noise", sd, "a standard deviation, at least 0")
     return Noise(float(sd), KNOWN_DF)
 
@@ -88,10 +90,11 @@ def _finite(name: object, number: object) -> float:
         number = number.item()
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise InputError(f"metric {name}: found {number!r}, allowed: a number")
-    if not isfinite(number):
+    if isinstance(number, float) and not isfinite(number):
         raise InputError(f"metric {name}: found {number}, allowed: a finite number")
     if abs(number) > LARGEST:
-        raise InputError(f"metric {name}: found {number}, allowed: at most {LARGEST:g} in size")
+        found = f"{number:g}" if isinstance(number, float) else "a larger whole number"
+        raise InputError(f"metric {name}: found {found}, allowed: at most {LARGEST:g} in size")
     return float(number)
 
 
@@ -109,6 +112,28 @@ def metric_name(measurements: Sequence[Measurement], wanted: str | None) -> str:
         if taken.metrics and name not in taken.metrics:
             raise InputError(f"metric: {name!r} is missing at {taken.config}")
     return name
+
+
+def one_value_each(measurements: Iterable[Measurement]) -> None:
+    """Refuse measurements of one configuration that differ, where values are taken as exact.
+
+    Raises:
+        InputError: If there are two.
+    """
+    known: dict[tuple[object, ...], float] = {}
+    for taken in measurements:
+        for name, value in taken.metrics.items():
+            key = (name, *taken.config.items())
+            if known.setdefault(key, value) != value:
+                raise two_values(taken.config, name, known[key], value)
+
+
+def two_values(config: Config, metric: str, first: float, second: float) -> InputError:
+    """Return the error for an exact value that another contradicts."""
+    return InputError(
+        f"metric {metric}: found {second:g} after {first:g} at {config}, allowed: one value, as "
+        "noise was not spoken of; set noisy=True"
+    )
 
 
 def observations(

@@ -121,10 +121,11 @@ def _product_kernel(log_correlation: FloatArray, left: IntArray, right: IntArray
     """Return `exp` of the summed log correlations, computed once per pattern of differences."""
     powers = 1 << np.arange(left.shape[1])
     place = (left[:, None, :] != right[None, :, :]) @ powers
-    codes = np.arange(2 * powers[-1])
-    if len(codes) > place.size:
+    if 2 * powers[-1] > place.size:
         codes, place = np.unique(place, return_inverse=True)
         place = place.reshape(len(left), len(right))
+    else:
+        codes = np.arange(2 * powers[-1])
     patterns = (codes[:, None] & powers) > 0
     found: FloatArray = np.exp(log_correlation @ patterns.T)[:, place]
     return found

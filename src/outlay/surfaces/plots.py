@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from matplotlib.patheffects import withStroke
 
 from outlay.errors import InputError
 from outlay.notebook import ShownFigure
@@ -16,9 +17,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from outlay.surfaces.cube import BoolArray, FloatArray
+    from outlay.surfaces.effect_rows import Row
     from outlay.surfaces.surface import Surface
 
 LARGEST_TILES = 1024
+LONGEST = 10
+"""Characters of a level that fit into a tile."""
+FADED = 0.2
 POSITIVE, NEGATIVE, NEUTRAL = "#1b6ca8", "#b5442d", "#8a8a8a"
 
 
@@ -61,31 +66,49 @@ def _dots(axes: Axes, place: int, effects: FloatArray, measured: BoolArray) -> N
 def plot_interactions(surface: Surface) -> ShownFigure:
     """Return the mean interaction of every two factors as a heat map, strongest level pair each.
 
-    A star marks an interval that leaves out 0.
+    A star marks an interval that leaves out 0; the others are faded. Factors of three or more
+    levels are shown with the level.
     """
     names = surface.factors.names
-    table = surface.interactions()
     values = np.full((len(names), len(names)), np.nan)
     sure = np.zeros(values.shape, dtype=bool)
-    for row in table.itertuples():
-        i, j = names.index(row.first), names.index(row.second)
-        if np.isnan(values[i, j]) or abs(row.interaction) > abs(values[i, j]):
-            values[i, j] = values[j, i] = row.interaction
-            sure[i, j] = sure[j, i] = row.low > 0 or row.high < 0
+    words = np.full(values.shape, "", dtype=object)
+    for row in surface.interaction_rows:
+        i, j = names.index(row["first"]), names.index(row["second"])
+        if np.isnan(values[i, j]) or _strength(row) > (sure[i, j], abs(values[i, j])):
+            values[i, j] = values[j, i] = row["interaction"]
+            sure[i, j] = sure[j, i] = _strength(row)[0]
+            words[i, j] = words[j, i] = _levels(surface, row)
     reach = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
-    side = 2.2 + 0.7 * len(names)
+    side = 2.2 + (0.9 if any(words.flat) else 0.7) * len(names)
     figure = ShownFigure(figsize=(side + 1, side), layout="constrained")
     axes = figure.add_subplot()
-    picture = axes.imshow(values, cmap="RdBu", vmin=-reach, vmax=reach)
+    picture = axes.imshow(
+        values, cmap="RdBu", vmin=-reach, vmax=reach, alpha=np.where(sure, 1.0, FADED)
+    )
     for i, j in zip(*np.nonzero(~np.isnan(values)), strict=True):
-        text = f"{values[i, j]:.2g}" + ("*" if sure[i, j] else "")
-        dark = abs(values[i, j]) > 0.6 * reach
-        axes.text(j, i, text, ha="center", va="center", color="white" if dark else "black")
+        text = f"{values[i, j]:.2g}" + ("*" if sure[i, j] else "") + words[i, j]
+        dark = sure[i, j] and abs(values[i, j]) > 0.6 * reach
+        size = 7 if words[i, j] else 10
+        colour = "white" if dark else "black"
+        axes.text(j, i, text, ha="center", va="center", color=colour, fontsize=size)
     axes.set_xticks(range(len(names)), [_plain(name) for name in names], rotation=45, ha="right")
     axes.set_yticks(range(len(names)), [_plain(name) for name in names])
-    axes.set_title("Interactions (* interval leaves out 0)", fontsize=10)
+    axes.set_title("Interactions\n(* interval leaves out 0, others faded)", fontsize=10)
     figure.colorbar(picture, ax=axes, label=f"second difference of {_plain(surface.metric)}")
     return figure
+
+
+def _strength(row: Row) -> tuple[bool, float]:
+    """Return by what the level pair of two factors is chosen: told from 0 first, then size."""
+    return row["low"] > 0 or row["high"] < 0, abs(row["interaction"])
+
+
+def _levels(surface: Surface, row: Row) -> str:
+    """Return the levels of those factors that have several beside their default, a line each."""
+    several = {factor.name for factor in surface.factors.all if len(factor.levels) > 2}
+    shown = [f"{row[f'{side}_level']}" for side in ("first", "second") if row[side] in several]
+    return "".join("\n" + _plain(level[:LONGEST]) for level in shown)
 
 
 def plot_surface(surface: Surface) -> ShownFigure:
@@ -111,7 +134,8 @@ def plot_surface(surface: Surface) -> ShownFigure:
     measured = np.argwhere(table["measured"].to_numpy().reshape(shape))
     failed = np.argwhere((table["failed"].to_numpy() != "").reshape(shape))
     axes.scatter(measured[:, 1], measured[:, 0], s=30, c="white", edgecolors="black")
-    axes.scatter(failed[:, 1], failed[:, 0], marker="x", s=40, c=NEGATIVE, linewidths=2)
+    crosses = axes.scatter(failed[:, 1], failed[:, 0], marker="x", s=45, c=NEGATIVE, linewidths=2)
+    crosses.set_path_effects([withStroke(linewidth=5, foreground="white")])
     names = surface.factors.names
     axes.set_yticks(range(values.shape[0]), _ticks(surface, range(down), values.shape[0], 0))
     axes.set_xticks(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf, nan
 from typing import TYPE_CHECKING, SupportsFloat
 
 from outlay.errors import InputError, bad_value
@@ -59,10 +60,14 @@ def _checked(cost: Callable[[Config], float], config: Config) -> float:
     try:
         price: object = cost(dict(config))
     except Exception as error:  # whatever the user's function raises, it gave no price
-        found = f"{type(error).__name__}: {error}"
+        raised = f"{type(error).__name__}: {error}"
         raise InputError(
-            f"ablate: cost: raised {found} for {config}, allowed: US dollars, at least 0"
+            f"ablate: cost: raised {raised} for {config}, allowed: US dollars, at least 0"
         ) from error
-    if not isinstance(price, SupportsFloat) or not 0 <= float(price) < float("inf"):
+    try:
+        found = float(price) if isinstance(price, SupportsFloat) else nan
+    except OverflowError:
+        found = inf
+    if not 0 <= found < inf:
         raise bad_value("ablate", f"cost of {config}", price, "US dollars, at least 0")
-    return float(price)
+    return found

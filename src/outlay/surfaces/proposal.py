@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from outlay.errors import bad_value
 from outlay.surfaces.beliefs import Assumptions, Beliefs, believe
+from outlay.surfaces.breaking import HOPELESS, Odds
 from outlay.surfaces.prices import ROUNDING
 from outlay.surfaces.purchase import remaining_uncertainty, smallest
 
@@ -52,6 +54,7 @@ def propose(
     rng: np.random.Generator,
     *,
     blocked: Sequence[int] = (),
+    failed: Sequence[int] = (),
     pending: Sequence[int] = (),
     prices: Prices | None = None,
     purse: float = math.inf,
@@ -63,7 +66,9 @@ def propose(
         seen: What was measured.
         count: Number of proposals.
         rng: Used only where the space is too large to list.
-        blocked: Cells that must not be proposed, such as failed ones.
+        blocked: Cells that must not be proposed.
+        failed: Cells that failed, which are not proposed either. A cell with options that failed
+            before gains less by the chance that it fails, too, and none once it hardly can work.
         pending: Cells in flight; proposals take them as measured.
         prices: Costs of cells; the gain per cost is then what counts.
         purse: What all proposals may cost together. A cell that it does not pay for gives way to
@@ -71,25 +76,35 @@ def propose(
     """
     space = given.space
     known = [int(cell) for cell in space.cells(seen.rows)] if len(seen.values) else []
-    excluded = {*known, *blocked, *pending}
+    barred = {*blocked, *failed}
+    excluded = {*known, *barred, *pending}
+    odds = Odds.of(space, known, failed)
     started = [cell for cell in dict.fromkeys(space.anchors) if cell not in excluded]
     if prices is not None:
         started = prices.within(started, purse)
-    if started:
-        return [Proposal(cell, math.nan) for cell in started[:count]]
+    first = [Proposal(cell, math.nan) for cell in started[:count]]
+    if prices is not None:
+        purse -= sum(map(prices, started[:count]))
+    count, pending = count - len(first), [*pending, *started[:count]]
+    excluded |= {*pending}
+    if not count:
+        return first
     if not known:
-        return [Proposal(cell, math.nan) for cell in _fresh(space, excluded, rng, prices, purse)]
-    view = workspace(space, known, {*blocked} if given.noisy else excluded, pending, rng)
+        cells = _fresh(odds, excluded, pending, count, rng, prices, purse)
+        return first + [Proposal(cell, math.nan) for cell in cells]
+    view = workspace(space, known, barred if given.noisy else excluded, pending, rng)
+    hopeful = odds(view.cells[view.candidates]) >= HOPELESS
+    view = view._replace(candidates=view.candidates[hopeful])
     if not len(view.candidates):
-        return []
+        return first
     beliefs = believe(given, seen, rng, fading=False)
     places = view.cells[view.candidates]
     costs = np.array([prices(int(cell)) if prices is not None else 1.0 for cell in places])
-    return _greedy(space, beliefs, view, count, costs, purse, noisy=given.noisy)
+    return first + _greedy(odds, beliefs, view, count, costs, purse, noisy=given.noisy)
 
 
 def _greedy(
-    space: Space,
+    odds: Odds,
     beliefs: Beliefs,
     view: Workspace,
     count: int,
@@ -99,7 +114,8 @@ def _greedy(
     noisy: bool,
 ) -> list[Proposal]:
     """Return proposals one after the other, each given that those before it are measured."""
-    found = beliefs.posterior(space.rows(view.cells))
+    found, chance = beliefs.posterior(odds.space.rows(view.cells)), odds(view.cells)
+    weight = chance[view.low] * chance[view.high]
     covariance, candidates = found.covariance, view.candidates
     for place in view.pending:
         covariance = _once_measured(covariance, int(place), found.noise)
@@ -109,11 +125,14 @@ def _greedy(
         candidates, costs = candidates[payable], costs[payable]
         if not len(candidates):
             break
-        before = _uncertainty(covariance, view)
-        remaining = remaining_uncertainty(covariance, found.noise, view.low, view.high, candidates)
-        best = smallest((remaining - before) / np.maximum(costs, 1e-9))
+        before = _uncertainty(covariance, view, weight)
+        remaining = remaining_uncertainty(
+            covariance, found.noise, view.low, view.high, candidates, weight
+        )
+        told = chance[candidates] * (remaining - before)
+        best = smallest(told / np.maximum(costs, 1e-9))
         place = int(candidates[best])
-        gain = 1 - float(remaining[best]) / before if before > 0 else 0.0
+        gain = -float(told[best]) / before if before > 0 else 0.0
         chosen.append(Proposal(int(view.cells[place]), gain))
         covariance = _once_measured(covariance, place, found.noise)
         purse -= float(costs[best])
@@ -129,10 +148,10 @@ def _once_measured(covariance: FloatArray, place: int, noise: float) -> FloatArr
     return after
 
 
-def _uncertainty(covariance: FloatArray, view: Workspace) -> float:
+def _uncertainty(covariance: FloatArray, view: Workspace, weight: FloatArray) -> float:
     own = np.diagonal(covariance)
     variance = own[view.high] + own[view.low] - 2 * covariance[view.high, view.low]
-    return float(np.sqrt(np.maximum(variance, 0.0)).sum())
+    return float((weight * np.sqrt(np.maximum(variance, 0.0))).sum())
 
 
 def workspace(
@@ -172,17 +191,42 @@ def neighbours(space: Space, cells: Sequence[int]) -> IntArray:
 
 
 def _fresh(
-    space: Space,
+    odds: Odds,
     excluded: set[int],
+    pending: Sequence[int],
+    count: int,
     rng: np.random.Generator,
     prices: Prices | None,
     purse: float,
 ) -> list[int]:
-    """Return one cell that is left and affordable, if any; for runs without any value so far."""
-    if space.size <= LISTED:
-        open_cells = np.setdiff1d(np.arange(space.size), list(excluded))
+    """Return up to `count` cells while nothing has a value: likely ones, far from each other."""
+    space, size = odds.space, odds.space.size
+    if size <= LISTED:
+        cells = np.setdiff1d(np.arange(size), list(excluded))
     else:
-        open_cells = np.setdiff1d(rng.integers(0, space.size, LISTED), list(excluded))
-    if prices is not None:
-        open_cells = open_cells[[prices(int(cell)) <= purse + ROUNDING for cell in open_cells]]
-    return [int(rng.choice(open_cells))] if len(open_cells) else []
+        cells = np.setdiff1d(rng.integers(0, size, LISTED), list(excluded))
+    cells = rng.permutation(odds.usable(cells))
+    chance, chosen = odds(cells), list[int]()
+    while len(chosen) < count:
+        if prices is not None:
+            payable = np.array([prices(int(cell)) <= purse + ROUNDING for cell in cells], bool)
+            cells, chance = cells[payable], chance[payable]
+        if not len(cells):
+            break
+        taken = space.rows(np.array([*space.anchors, *pending, *chosen], dtype=np.int64))
+        apart = (space.rows(cells)[:, None] != taken).sum(axis=2).min(axis=1)
+        best = int(np.lexsort((-apart, -chance))[0])
+        chosen.append(int(cells[best]))
+        purse -= prices(chosen[-1]) if prices is not None else 0.0
+        cells, chance = np.delete(cells, best), np.delete(chance, best)
+    return chosen
+
+
+def check_count(where: str, count: object) -> None:
+    """Refuse what is no number of proposals.
+
+    Raises:
+        InputError: If it is no whole number of at least 1.
+    """
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise bad_value(where, "k", count, "a whole number, at least 1")

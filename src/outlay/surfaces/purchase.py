@@ -13,7 +13,12 @@ DECIMALS = 9
 
 
 def remaining_uncertainty(
-    covariance: FloatArray, noise: float, low: IntArray, high: IntArray, candidates: IntArray
+    covariance: FloatArray,
+    noise: float,
+    low: IntArray,
+    high: IntArray,
+    candidates: IntArray,
+    weight: FloatArray | None = None,
 ) -> FloatArray:
     """Return the sum of the effects' standard deviations after measuring each candidate.
 
@@ -23,6 +28,7 @@ def remaining_uncertainty(
         low: Position of each effect's lower end among them.
         high: Position of its upper end.
         candidates: Positions of the configurations that can be measured.
+        weight: What each effect counts; 1 by default.
     """
     columns = covariance[:, candidates]
     shared = columns[high] - columns[low]
@@ -30,7 +36,7 @@ def remaining_uncertainty(
     before = own[high] + own[low] - 2 * covariance[high, low]
     spread = np.maximum(own[candidates] + noise, 1e-300)
     after = np.sqrt(np.maximum(before[:, None] - shared**2 / spread, 0.0))
-    total: FloatArray = after.sum(axis=0)
+    total: FloatArray = (after if weight is None else weight[:, None] * after).sum(axis=0)
     return total
 
 

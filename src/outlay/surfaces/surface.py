@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from outlay.errors import InputError, NothingUsableError, bad_value
-from outlay.surfaces import effect_rows
+from outlay.surfaces import effect_rows, files
 from outlay.surfaces.beliefs import CHUNK, Assumptions, Beliefs, believe
+from outlay.surfaces.breaking import Odds, explanations
 from outlay.surfaces.earlier import standardise
-from outlay.surfaces.factors import Config, Factors, Inactive, Level, read_factors
 from outlay.surfaces.measurements import (
     Measurement,
     Noise,
@@ -22,19 +20,20 @@ from outlay.surfaces.measurements import (
     metric_name,
     observations,
 )
-from outlay.surfaces.proposal import Proposal, neighbours, propose
+from outlay.surfaces.proposal import Proposal, check_count, neighbours, propose
 from outlay.surfaces.readout import Reading, Readout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     import pandas as pd
     from matplotlib.figure import Figure
 
     from outlay.surfaces.cube import FloatArray, IntArray
+    from outlay.surfaces.factors import Config, Factors, Inactive, Level
     from outlay.surfaces.mixture import Observations
 
-FORMAT = 2
 LISTED = 4096
 FEW = 512
 BACKGROUNDS = 64
@@ -139,8 +138,15 @@ class Surface:
         done = sum(not taken.reason for taken in self.measurements)
         return (
             f"<Surface of {', '.join(self.factors.names)}: {done} good measurements, "
-            f"{self.factors.space.size} configurations>"
+            f"{self.factors.space.size} configurations{self._broken()}>"
         )
+
+    def _broken(self) -> str:
+        found = self.blamed()
+        if not found:
+            return ""
+        parts = [", ".join(f"{n}={level}" for n, level in part.items()) for part in found[0]]
+        return f"; every one measured with {' or '.join(parts)} failed, no other"
 
     def predict(self, config: Mapping[str, Level]) -> Estimate:
         """Return the value of a configuration; factors not named are at their default.
@@ -211,7 +217,7 @@ class Surface:
         if self.direction is None:
             raise InputError("direction: found none, allowed: maximize or minimize")
         sign = 1.0 if self.direction == "maximize" else -1.0
-        cells = np.setdiff1d(self.covered(), list(failures(self.factors, self.measurements)))
+        cells = self.usable()
         found = self.readout.cells(cells)
         changed = (self.factors.space.rows(cells) != 0).sum(axis=1)
         order = np.lexsort((cells, changed, -sign * found.mean))[:CHUNK]
@@ -222,10 +228,15 @@ class Surface:
         )
 
     def next(self, k: int = 1) -> list[Suggestion]:
-        """Return up to `k` configurations that would tell most about the effects, and why."""
-        blocked = list(failures(self.factors, self.measurements))
+        """Return up to `k` configurations that would tell most about the effects, and why.
+
+        Raises:
+            InputError: If `k` is below 1.
+        """
+        check_count("next", k)
+        failed = list(failures(self.factors, self.measurements))
         rng = np.random.default_rng([self.seed, len(self.measurements)])
-        found = propose(self._given, self._seen, k, rng, blocked=blocked)
+        found = propose(self._given, self._seen, k, rng, failed=failed)
         return [Suggestion.of(proposal, self.factors) for proposal in found]
 
     def structure(self) -> list[tuple[tuple[Inactive, ...], float]]:
@@ -240,6 +251,19 @@ class Surface:
         ]
         return sorted(found, key=lambda entry: -entry[1])
 
+    def blamed(self) -> list[list[Config]]:
+        """Return what explains the failures: options that all failed configurations share.
+
+        Each entry is one explanation: parts of a configuration, one option or up to three, such
+        that every failed configuration contains one of them and no other measured one does.
+        Without failures, or where nothing explains them, there is none.
+        """
+        space, failed = self.factors.space, failures(self.factors, self.measurements)
+        bad = space.rows(np.array(list(failed), dtype=np.int64))
+        good = {self.factors.cell(t.config) for t in self.measurements if not t.reason}
+        found = explanations(bad, space.rows(np.array(sorted(good), dtype=np.int64)))
+        return [[self.factors.part(part) for part in parts] for parts in found]
+
     def plot(self, kind: Literal["effects", "interactions", "surface"] = "effects") -> Figure:
         """Return a matplotlib figure: effects with intervals, interaction heat map, or tiles."""
         from outlay.surfaces.plots import plot_effects, plot_interactions, plot_surface
@@ -249,14 +273,17 @@ class Surface:
             "interactions": plot_interactions,
             "surface": plot_surface,
         }
-        if kind not in kinds:
+        if kind not in list(kinds):
             raise bad_value("plot", "kind", kind, ", ".join(kinds))
         return kinds[kind](self)
 
     def save(self, path: str | Path) -> None:
-        """Write everything that is needed to load the surface again, as JSON."""
+        """Write everything that is needed to load the surface again, as JSON.
+
+        Raises:
+            StoreError: If the file cannot be written.
+        """
         content = {
-            "format": FORMAT,
             "factors": [[factor.name, list(factor.levels)] for factor in self.factors.all],
             "metric": self._metric,
             "direction": self.direction,
@@ -266,33 +293,16 @@ class Surface:
             "seed": self.seed,
             "measurements": [asdict(taken) for taken in self.measurements],
         }
-        target = Path(path)
-        beside = target.with_name(target.name + ".part")
-        beside.write_text(json.dumps(content, indent=1))
-        beside.replace(target)
+        files.write(path, content)
 
     @classmethod
     def load(cls, path: str | Path) -> Surface:
         """Return a saved surface.
 
         Raises:
-            InputError: If the file is not one, or of another version.
+            InputError: If the file is not one, of another version, or a field is wrong.
         """
-        try:
-            content: dict[str, Any] = json.loads(Path(path).read_text())
-            if content.pop("format") != FORMAT:
-                raise InputError(f"allowed format: {FORMAT}")
-            noise = content.pop("noise")
-            return cls(
-                read_factors(dict(content.pop("factors"))),
-                [Measurement(**taken) for taken in content.pop("measurements")],
-                equalities=[Inactive(**entry) for entry in content.pop("equalities")],
-                earlier=[np.array(values) for values in content.pop("earlier")],
-                noise=None if noise is None else Noise(*noise),
-                **content,
-            )
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{path}: cannot load a surface: {error}") from error
+        return cls(**files.read(path))
 
     def values_over(self, factors: Factors) -> FloatArray:
         """Return the predicted value of every cell of a space that shares factors by name.
@@ -367,6 +377,11 @@ class Surface:
         if space.size <= LISTED:
             return np.arange(space.size)
         return neighbours(space, [*self.readout.exact, *space.anchors])
+
+    def usable(self) -> IntArray:
+        """Return the covered cells without those that failed, or contain what always fails."""
+        failed = failures(self.factors, self.measurements)
+        return Odds.of(self.factors.space, self.readout.exact, failed).usable(self.covered())
 
     def read_in(self) -> IntArray:
         """Return the backgrounds that pictures and findings read conditional effects in.

@@ -6,12 +6,14 @@ OUTLAY_CLIENTS names the folder where the clients are installed, as `.ci/run` do
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+import outlay
 from outlay.agents.clients import programs
 from outlay.agents.clients.contract import Ending, Happened, Reader, Request, Usage
 from outlay.agents.clients.registry import by_name
@@ -126,7 +128,7 @@ class Lab:
             work=str(self.work),
             exchange=str(self.home),
             tmp=str(self.tmp),
-            visible=(*programs.of_ours(), *clients),
+            visible=(sys.base_prefix, sys.prefix, os.path.dirname(outlay.__file__), *clients),
             network=True,
         )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -86,13 +85,6 @@ def needed(program: str) -> tuple[str, ...]:
         return ()
     places = (os.path.abspath(found), os.path.realpath(found))
     return tuple(dict.fromkeys(_around(place) for place in places))
-
-
-def of_ours() -> tuple[str, ...]:
-    """Return what must be seen for a program of ours to run: this Python with its packages."""
-    import outlay
-
-    return tuple(dict.fromkeys((sys.base_prefix, sys.prefix, str(Path(outlay.__file__).parent))))
 
 
 def _around(place: str) -> str:
