@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -489,6 +490,12 @@ def test_what_is_no_task_file_at_all(tmp_path: Path, data: bytes, found: str) ->
     with pytest.raises(InputError, match=re.escape(found)) as caught:
         load(tmp_path, data)
     assert str(tmp_path / "outlay.toml") in str(caught.value)
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "outlay.toml")
+    with pytest.raises(InputError, match=r"outlay\.toml: found a pipe, .* a regular file"):
+        taskfile.load(tmp_path)
 
 
 def test_a_missing_file_and_a_folder_without_one(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import msgspec
+
 from outlay import events
 from outlay.budget import Charge
 from outlay.report import View, markdown
@@ -20,7 +22,7 @@ CHARGE = Charge(attempts=1, tokens_in=350, tokens_cached=2150, tokens_out=52, us
 
 
 def run(*settled: events.AnyEvent) -> tuple[State, list[events.Entry]]:
-    entries = started(task(levers=(), agent=Agent(client="codex")), agent="codex")
+    entries = started(task(levers=(), agent=Agent(client="codex", model="m1")), agent="codex")
     baseline = events.MeasurementLaunched(work="m1", trial=1, purpose="baseline", runs=((-1, 1),))
     values = (events.Evaluation(node=-1, seed=1, value=0.5),)
     entries += log(
@@ -74,9 +76,31 @@ def test_a_process_that_died_leaves_a_count_that_is_incomplete() -> None:
     died = attempted("interrupted", 1, None)
     state, _ = run(drafted(), *died, *attempted("failed", 2, CODEX))
     _, lost, whole = summarise(state, "six").agents
-    assert (lost.who, lost.known, lost.input) == ("codex", "unknown, incomplete", 2500)
+    assert (lost.who, lost.known, lost.input) == ("codex, m1", "unknown, incomplete", 2500)
     assert whole.tries == 1
     assert state.ledger.spent.tokens_in == 3 * 350
+
+
+def test_a_try_whose_process_died_is_named_as_its_fellows() -> None:
+    state, _ = run(*attempted("failed", 1, CODEX), *attempted("interrupted", 2, None))
+    whole, lost = summarise(state, "six").agents
+    assert (lost.who, lost.known) == ("codex 0.171.0, m1", "unknown, incomplete")
+    assert (whole.who, whole.known) == (lost.who, "proxy")
+
+
+def test_a_model_without_a_price_has_no_money() -> None:
+    free = Charge(attempts=1, tokens_in=9)
+    launched, paid = attempted("failed", 1, CODEX)
+    unpaid = msgspec.structs.replace(paid, charge=free)
+    state, entries = run(launched, unpaid)
+    (used,) = summarise(state, "six").agents
+    assert (used.usd, used.priced) == (0.0, False)
+    assert "no price known; counted" in tokens(used)
+    text = markdown(View(run="six", state=state, history=history(entries)))
+    assert text.count("no price known") >= 2
+    state, entries = run(drafted(), launched, unpaid)
+    text = markdown(View(run="six", state=state, history=history(entries)))
+    assert text.count("at least 0.25 USD") == 2
 
 
 def test_the_report_has_a_row_for_each_and_the_total() -> None:
@@ -89,7 +113,7 @@ def test_the_report_has_a_row_for_each_and_the_total() -> None:
     assert [row[0] for row in table.rows] == ["reflector", "executor", "in all"]
     assert table.rows[1][-1] == "stream, incomplete"
     assert table.rows[2][2:] == (
-        *("2", "2", "5,000", "4,300", "104", "16", "0.5"),
+        *("2", "2", "5,000", "4,300", "104", "16", "0.50 USD"),
         "proxy, stream, incomplete",
     )
     text = markdown(view)

@@ -12,7 +12,12 @@ if TYPE_CHECKING:
 
 
 def text(file: Path) -> str:
-    """Return the text of a file, without a byte order mark."""
+    """Return the text of a file, without a byte order mark.
+
+    What is no regular file is refused: reading a pipe that nobody writes to never ends.
+    """
+    if file.exists() and not (file.is_file() or file.is_dir()):
+        raise InputError(f"{file}: found a pipe, socket or device, allowed: a regular file")
     try:
         return file.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from outlay.agents import access
-from outlay.agents.access import LEVERS
+from outlay.agents.access import LEVERS, executor, metered, reflector
+from outlay.agents.prices import price_of
 from outlay.agents.refusals import refuse_agent
 from outlay.allocation.policies import by_name
 from outlay.decision.baseline import NOISE_SEEDS
@@ -81,13 +81,15 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
         evaluation_seconds: One evaluation.
         evaluations: All of them, with the expected share of comparisons.
         seconds: Wall clock of the whole run.
-        usd: Money; levers spend none.
+        usd: Money; levers spend none. `None` for an agent, whose attempts nobody can foretell.
+        priced: Whether every model that works has a price.
     """
 
     evaluation_seconds: float
     evaluations: int
     seconds: float
-    usd: float = 0.0
+    usd: float | None = 0.0
+    priced: bool = True
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,7 +151,7 @@ def examine(task: Task, settings: Settings, where: str) -> Findings:
         noise=_noise_kind(state),
         noise_sd=state.contest.noise.sd,
         values=list(state.baseline_values.values()),
-        cost=expected_cost(state),
+        cost=expected_cost(state, settings.agent),
     )
 
 
@@ -180,8 +182,13 @@ def refuse_baseline(state: State, where: str) -> None:
     )
 
 
-def expected_cost(state: State) -> Cost:
-    """Return what a run is expected to take, from the baseline's seconds and the limits."""
+def expected_cost(state: State, agent: str) -> Cost:
+    """Return what a run is expected to take, from the baseline's seconds and the limits.
+
+    Args:
+        state: After the baseline.
+        agent: Who carries plans out.
+    """
     task = state.task
     attempts = task.budget.attempts
     selection = len(task.seeds.selection)
@@ -195,8 +202,14 @@ def expected_cost(state: State) -> Cost:
     seconds = evaluations * state.baseline_seconds / state.workers
     if task.budget.seconds is not None:
         seconds = min(seconds, task.budget.seconds)
+    works = executor(task, agent), reflector(task, agent)
+    models = [found.model for found in works if found is not None]
     return Cost(
-        evaluation_seconds=state.baseline_seconds, evaluations=evaluations, seconds=seconds
+        evaluation_seconds=state.baseline_seconds,
+        evaluations=evaluations,
+        seconds=seconds,
+        usd=None if models else 0.0,
+        priced=all(price_of(task, model) is not None for model in models),
     )
 
 
@@ -215,8 +228,8 @@ def _held(task: Task, agent: str) -> str:
     kind = sandbox.best()
     if kind != "bwrap":
         return _WEAKER[kind]
-    works = filter(None, (access.executor(task, agent), access.reflector(task, agent)))
-    alone = {w.client for w in works if by_itself(w.client, access.metered(w, os.environ).url)}
+    works = filter(None, (executor(task, agent), reflector(task, agent)))
+    alone = {w.client for w in works if by_itself(w.client, metered(w, os.environ).url)}
     opened = [f"the network for {client}, on an account of its own" for client in sorted(alone)]
     if task.sandbox.network:
         opened = ["the network for every attempt (sandbox.network)"]

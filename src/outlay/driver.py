@@ -219,7 +219,7 @@ class Driver:
 
 _REMEDIES = {
     "disk": MAKE_ROOM,
-    "key": "put the provider's key right, and give the same command again",
+    "key": "put the key right, or name another variable with --key, and give the command again",
     "provider": "the provider is out of reach; the same command goes on later",
 }
 """Faults of the surroundings that end a sitting, and what to do about each."""

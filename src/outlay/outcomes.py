@@ -207,8 +207,8 @@ def finish_outcome(state: State, node: Node, *, improved: bool) -> None:
 def _note_agent(
     state: State, event: events.AttemptSettled | events.ReflectionSettled, role: Role
 ) -> None:
-    if (found := used_by(event, role, state.clients[role])) is not None:
-        name = (role, found.client, found.version, found.model)
+    if (found := used_by(event, role, state)) is not None:
+        name = (role, found.client, found.version, found.model, "" if found.sources else "lost")
         state.agents[name] = state.agents[name].plus(found) if name in state.agents else found
 
 

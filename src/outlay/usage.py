@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from outlay.agents import access
+from outlay.agents.prices import price_of
+
 if TYPE_CHECKING:
     from outlay.events import AttemptSettled, ReflectionSettled
+    from outlay.state import State
 
 Role = Literal["executor", "reflector"]
 """Who carries plans out, and who drafts and revises them."""
@@ -30,6 +34,7 @@ class Used(msgspec.Struct, frozen=True, kw_only=True):
         output: Output tokens, reasoning included.
         reasoning: Output tokens that were reasoning.
         usd: US dollars; 0 for a model without a price.
+        priced: Whether the money is known: the model has a price, or the client told some.
         sources: Who counted: `proxy`, `stream`, `session`, `told` or `estimate`.
         complete: Whether nothing is missing.
     """
@@ -46,6 +51,7 @@ class Used(msgspec.Struct, frozen=True, kw_only=True):
     output: int = 0
     reasoning: int = 0
     usd: float = 0.0
+    priced: bool = True
     sources: tuple[str, ...] = ()
     complete: bool = True
 
@@ -54,6 +60,7 @@ class Used(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(
             self,
             **{name: getattr(self, name) + getattr(other, name) for name in _SUMMED},
+            priced=self.priced and other.priced,
             sources=tuple(sorted({*self.sources, *other.sources})),
             complete=self.complete and other.complete,
         )
@@ -77,23 +84,27 @@ _SUMMED = (
 )
 
 
-def used_by(event: AttemptSettled | ReflectionSettled, role: Role, client: str) -> Used | None:
+def used_by(event: AttemptSettled | ReflectionSettled, role: Role, state: State) -> Used | None:
     """Return what an agent used in a try; `None` if none worked.
 
     Args:
         event: How the try ended.
         role: What the agent was there for.
-        client: Who it was, where its process died and the event does not tell; what is charged
-            then is the last that was counted.
+        state: Of the run. It tells who worked where the process of the try died, so that the
+            event does not; what is charged then is the last that was counted.
     """
     charge, told = event.charge, event.agent
     if told is None and not (charge.tokens or charge.usd):
         return None
+    client, version, model = (
+        (told.client, told.version, told.model) if told else _named(role, state)
+    )
     return Used(
         role=role,
-        client=told.client if told else client,
-        version=told.version if told else "",
-        model=told.model if told else "",
+        client=client,
+        version=version,
+        model=model,
+        priced=charge.usd > 0 or not charge.tokens or price_of(state.task, model) is not None,
         requests=told.requests if told else 0,
         input=charge.tokens_in + charge.tokens_cached,
         cached=charge.tokens_cached,
@@ -104,3 +115,16 @@ def used_by(event: AttemptSettled | ReflectionSettled, role: Role, client: str) 
         sources=(told.source,) if told and told.source else (),
         complete=told is not None and told.complete,
     )
+
+
+def _named(role: Role, state: State) -> tuple[str, str, str]:
+    """Return client, version and model of a role as the task has them and as others told."""
+    client = state.clients[role]
+    find = access.executor if role == "executor" else access.reflector
+    who = find(state.task, state.started.agent) if state.started is not None else None
+    told = [
+        used.version
+        for used in state.agents.values()
+        if (used.role, used.client) == (role, client)
+    ]
+    return client, next(filter(None, reversed(told)), ""), who.model if who is not None else ""

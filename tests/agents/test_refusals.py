@@ -8,11 +8,12 @@ import pytest
 
 from outlay.ablations.running import ablation_of
 from outlay.agents.access import suited
-from outlay.agents.refusals import refuse_agent
+from outlay.agents.refusals import refuse_agent, refuse_key
 from outlay.errors import BudgetError, InputError
 from outlay.execution import sandbox
 from outlay.task import Agent, Budget, Evaluator, Metric, Sandbox, Search, Task, Workspace
 from tests import driving
+from tests.model_server import ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -180,3 +181,16 @@ def with_hypotheses() -> Task:
 
 def test_an_ablation_leaves_hypotheses_out() -> None:
     assert ablation_of(driving.task(hypotheses=True), Budget(attempts=4)).hypotheses == {}
+
+
+@pytest.mark.parametrize("agent", ["codex", "command:present"])
+def test_a_server_that_asks_for_a_key_where_none_is_named(
+    monkeypatch: pytest.MonkeyPatch, agent: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    with ModelServer(keys=("sk-secret",)) as server:
+        with pytest.raises(InputError, match=r"agent.key: found none, .* as in --key NAME"):
+            refuse_key(task(agent=Agent(model="m", url=server.url)), agent)
+        refuse_key(task(agent=Agent(model="m", url=server.url, key="OPENAI_API_KEY")), agent)
+    with ModelServer(keys=("",)) as server:
+        refuse_key(task(agent=Agent(model="m", url=server.url)), agent)

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from outlay.cli import diff, export
+from outlay.cli._reading import read_run
 from outlay.cli.app import main
+from outlay.execution import snapshot
 from outlay.planfiles import RESULTS, PlanFiles
 from outlay.runs import Settings, default_store, run_folder
 from outlay.session import sitting
@@ -80,19 +83,94 @@ def test_a_patch_applies_on_the_users_tree(top, tmp_path, capsys):
 def test_a_branch_leaves_working_tree_index_and_head_alone(top, capsys):
     before = (git(top, "status", "--short"), git(top, "rev-parse", "HEAD"), git(top, "branch"))
     index = (top / ".git" / "index").read_bytes()
-    found = data(capsys, "export", "--branch", "win/all")
+    assert main(["export", "--branch", "win/all", "--json"]) == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert "node 1 did not change them: new.txt; `git add`" in err
     assert (top / ".git" / "index").read_bytes() == index
     assert (git(top, "status", "--short"), git(top, "rev-parse", "HEAD")) == before[:2]
     assert git(top, "rev-parse", "win/all").strip() == found["commit"]
     changed = git(top, "diff", "--name-only", "win/all~1", "win/all").split()
     assert changed == ["work/part.py", "work/score.py"]
     start = git(top, "diff", "--name-only", "HEAD", "win/all~1").split()
-    assert start == ["work/new.txt", "work/part.py"]
+    assert start == ["work/part.py"]
     kept = git(top, "ls-tree", "-r", "--name-only", "win/all").split()
     assert {"README", "work/outlay.toml", "work/better.py"} <= set(kept)
+    assert "work/new.txt" not in kept
     message = git(top, "log", "-1", "--format=%B", "win/all")
     assert message.startswith("real: all=on\n\n")
     assert "--lift 0.1" in message
+
+
+def changed_by_hand(top: Path, tmp_path: Path, monkeypatch, change) -> None:
+    """Go to a copy of the task whose champion's files are those that `change` makes of them."""
+    copy, laid = tmp_path / "copy", tmp_path / "laid"
+    shutil.copytree(top, copy, symlinks=True)
+    monkeypatch.chdir(copy / "work")
+    objects = copy / "work" / ".outlay" / "runs" / "real" / "objects"
+    found = read_run(None, None)
+    champion = found.state.contest.champion
+    snapshot.lay(found.state.files[champion], objects, laid)
+    change(laid)
+    made = snapshot.take(laid, objects, plain=True)
+    monkeypatch.setattr(
+        export, "files_of", lambda state, n: made if n == champion else state.start
+    )
+    monkeypatch.setattr(diff, "files_of", lambda state, n: made if n == champion else state.start)
+
+
+def test_a_branch_holds_what_the_node_changed_tracked_or_not(top, tmp_path, monkeypatch, capsys):
+    def change(laid: Path) -> None:
+        (laid / "new.txt").write_text("better\n")
+        (laid / "more.txt").write_text("added\n")
+        (laid / "better.py").unlink()
+
+    changed_by_hand(top, tmp_path, monkeypatch, change)
+    data(capsys, "export", "--branch", "won")
+    kept = git(top, "ls-tree", "-r", "--name-only", "won").split()
+    assert {"work/new.txt", "work/more.txt"} <= set(kept)
+    assert "work/better.py" not in kept
+    assert git(top, "show", "won:work/new.txt") == "better\n"
+
+
+def test_links_that_lead_outside_are_named(top, tmp_path, monkeypatch, capsys):
+    def change(laid: Path) -> None:
+        (laid / "deep" / "er").mkdir(parents=True)
+        links = {
+            "inside": "part.py",
+            "far": "/etc/passwd",
+            "up": "deep/../../secret",
+            "deep/er/top": "../..",
+            "through": "deep/er/top/../x",
+            "circle": "circle",
+            "deep/back": "../part.py",
+        }
+        for name, target in links.items():
+            (laid / name).symlink_to(target)
+
+    changed_by_hand(top, tmp_path, monkeypatch, change)
+    named = [["circle", "circle"], ["far", "/etc/passwd"], ["through", "deep/er/top/../x"]]
+    named += [["up", "deep/../../secret"]]
+    for asked in (["export", "--folder", str(tmp_path / "out")], ["diff", "baseline", "champion"]):
+        assert main(asked) == 0
+        said = [line for line in capsys.readouterr().err.splitlines() if "symbolic" in line]
+        parted = [
+            line.split(": a symbolic link that leads out of the program, to ") for line in said
+        ]
+        assert parted == named
+
+
+def test_a_patch_goes_to_standard_output(top, capsys):
+    before = set((top / "work").iterdir())
+    assert main(["export", "--patch", "-"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("diff --git a/work/part.py b/work/part.py\n")
+    assert (err, set((top / "work").iterdir())) == ("", before)
+    assert main(["export", "--node", "baseline", "--patch", "-"]) == 0
+    out, err = capsys.readouterr()
+    assert (out, err[:16]) == ("", "no file changes,")
+    assert main(["export", "--patch", "-", "--json"]) == 2
+    assert "--patch - and --json: found both" in capsys.readouterr().err
 
 
 def test_a_branch_that_is_there_is_refused(top, capsys):

@@ -103,6 +103,18 @@ def test_a_linear_search_improves_the_program_in_steps(task: Path, outlay: Comma
     _check_charges(task, found["charges"]["total"])
     _check_agents(task, found["agents"], outlay)
     _check_patch(task, outlay)
+    _check_report(task)
+
+
+def _check_report(task: Path) -> None:
+    (report,) = (task / ".outlay").rglob("report.html")
+    text = report.read_text()
+    champion = text.split("<h2>Champion</h2>")[1].split("</section>")[0]
+    assert "Node 1: goes on from node 0" in champion
+    assert "-0.2\n" in champion
+    assert "diff --git a/level.txt b/level.txt" in champion
+    for title in ("Which levers helped", "Dead ends", "Interrupted tries"):
+        assert title not in text
 
 
 def _check_charges(task: Path, total: dict[str, float]) -> None:
@@ -144,7 +156,7 @@ def test_doctor_looks_at_who_drafts_as_well(task: Path, outlay: Command) -> None
         assert [seen.path for seen in server.seen] == ["/v1/chat/completions"]
     assert done.returncode == 0, done.stdout
     checks = json.loads(done.stdout)["checks"]
-    assert [check["name"] for check in checks[:3]] == ["agent", "agent", "call"]
+    assert [check["name"] for check in checks[:4]] == ["agent", "agent", "key", "call"]
 
 
 def test_single_makes_one_attempt(task: Path, outlay: Command) -> None:

@@ -31,7 +31,6 @@ def test_the_structure(text):
         "## Judgements",
         "## Dead ends",
         "## Budget",
-        "## Interrupted tries",
         "## Attempts",
         "## To run it again",
         "## Words",

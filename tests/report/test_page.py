@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from outlay import events
-from outlay.report import View, gather, history, page, words, write_report
+from outlay.budget import Charge
+from outlay.report import View, gather, history, markdown, page, words, write_report
 from outlay.report import cards as all_cards
 from outlay.report.glossary import WORDS
 from outlay.report.words import whole
@@ -61,8 +62,10 @@ def run() -> tuple[State, list[events.Entry]]:
 
 def test_everything_a_person_asks_for_is_on_the_page(run):
     found = rendered(*run)
-    for title in all_cards.ANALYSES.keys() - {all_cards.OF_AGENTS, all_cards.OF_HYPOTHESES}:
+    left_out = {all_cards.OF_AGENTS, all_cards.OF_HYPOTHESES, "Interrupted tries"}
+    for title in all_cards.ANALYSES.keys() - left_out:
         assert title in found.text
+    assert "Interrupted tries" not in found.text
     assert "Which switches raise the accuracy?" in found.text
     assert "ended: the budget of 12 attempts is spent" in found.text
     assert "run seed" in found.text
@@ -154,6 +157,7 @@ def test_one_word_for_what_was_not_tried(run):
         ),
         ("budget", "usd: spent", "ended: the budget of 3.00 USD is spent"),
         ("budget", "tokens: spent", "ended: the budget of 1 token is spent"),
+        ("budget", "usd: the rest", "ended: the budget of 3.00 USD: the rest"),
         ("exhausted", "nothing is left to try", "ended: exhausted, nothing is left to try"),
         ("failed", "baseline: crash", "ended: failed, baseline: crash"),
     ],
@@ -161,8 +165,36 @@ def test_one_word_for_what_was_not_tried(run):
 def test_the_end_is_said_in_words(status, reason, said):
     limits = Budget(attempts=12, seconds=600.0, usd=3.0, tokens=1)
     state = State.of(started(task(budget=limits)))
+    state.ledger.spent = Charge(attempts=12, tokens_in=1, usd=3.0)
     state.apply(events.RunEnded(status=status, reason=reason), 1.0)
     assert words.status(state) == said
+
+
+def test_a_budget_with_something_left_is_not_called_spent():
+    state = State.of(started(task(budget=Budget(attempts=12, usd=0.004))))
+    state.ledger.spent = Charge(attempts=1, usd=0.00294)
+    state.apply(events.RunEnded(status="budget", reason="usd: spent"), 1.0)
+    said = (
+        "ended: the budget of 0.004 USD: the 0.00106 USD that is left does not cover another "
+        "attempt"
+    )
+    assert words.status(state) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (0.0, "0.00"),
+        (0.004, "0.004"),
+        (0.0029412, "0.00294"),
+        (0.0999999, "0.1"),
+        (1e-7, "0.0000001"),
+        (0.125, "0.12"),
+        (1234.5, "1,234.50"),
+    ],
+)
+def test_money_is_said_to_the_cent_or_to_three_digits(value, said):
+    assert words.amount(value) == said
 
 
 def test_the_limit_of_time_is_called_as_in_the_task_file():
@@ -188,7 +220,29 @@ def test_an_interrupted_try_is_listed_with_its_reason():
     )
     found = rendered(State.of(entries), entries)
     assert "the driver died" in found.text
+    assert "Interrupted tries" in found.text
     assert "not ended: it is running, or was interrupted" in found.text
+
+
+def test_the_champions_patch_is_shown_in_part_and_stays_text(run):
+    state, entries = run
+    patch = "".join(f"+{number} {NASTY} {'x' * 400}\n" for number in range(300))
+    view = View(run="six", state=state, history=history(entries), patch=patch)
+    for text in (page(view), markdown(view)):
+        assert "200 of 300 lines" in text
+        assert "x" * 200 in text
+        assert "x" * 300 not in text
+        assert "+199 " in text
+        assert "+200 " not in text
+    assert "<script" not in page(view)
+
+
+def test_what_is_under_way_is_counted_apart(run):
+    _, entries = run
+    kinds = [isinstance(entry.event, events.AttemptLaunched) for entry in entries]
+    launched = entries[: kinds.index(True) + 1]
+    said = rendered(State.of(launched), launched).text
+    assert "Of 1 attempt (1 under way), 0 scored" in said
 
 
 def test_two_hundred_attempts_stay_readable():

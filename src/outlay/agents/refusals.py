@@ -84,14 +84,23 @@ def _refuse_hypotheses(task: Task, agent: str) -> None:
 
 
 def refuse_key(task: Task, agent: str) -> None:
-    """Raise `InputError` if a provider refuses its key, which it is asked about without tokens."""
+    """Raise `InputError` if a provider refuses the key, or asks for one where none is named.
+
+    It is asked without tokens. No key is sent to an address that it was not named for.
+    """
     works = access.executor(task, agent), access.reflector(task, agent)
     reached = [access.metered(found, os.environ) for found in works if found is not None]
     for url, key in dict.fromkeys((found.url, found.key) for found in reached):
-        if key and url and (why := refusal(url, os.environ.get(key, ""))):
+        if not url or not (why := refusal(url, os.environ.get(key, "") if key else "")):
+            continue
+        if not key:
             raise InputError(
-                f"{key}: found a key that {url} refuses ({why}), allowed: one that it lets in"
+                f"agent.key: found none, and {url} asks for a key ({why}), allowed: the name of "
+                "the variable that holds it, as in --key NAME"
             )
+        raise InputError(
+            f"{key}: found a key that {url} refuses ({why}), allowed: one that it lets in"
+        )
 
 
 def _refuse_start(task: Task, found: Access) -> None:

@@ -71,6 +71,13 @@ class Repository:
         if self.git("for-each-ref", f"refs/heads/{branch}"):
             raise InputError(f"--branch: {branch!r} is there already; choose another name")
 
+    def tracked(self) -> set[str]:
+        """Return the files below the folder that HEAD or the index holds."""
+        listed = self.git("ls-files", "-z")
+        if self.head():
+            listed += self.git("ls-tree", "-r", "-z", "--name-only", "HEAD", ".")
+        return set(filter(None, listed.split("\0")))
+
     def head(self) -> str:
         """Return the commit of HEAD; empty where there is none yet."""
         try:
@@ -92,8 +99,11 @@ class Repository:
 
 def make_branch(
     repository: Repository, branch: str, manifests: tuple[str, str], objects: Path, message: str
-) -> str:
-    """Make a branch with the node's files on top of HEAD and return its commit.
+) -> tuple[str, list[str]]:
+    """Make a branch with the node's files on top of HEAD.
+
+    It holds what git tracks and what the node added or changed, so that no file of the user is
+    committed that nobody asked to commit. Returns the commit and the files that are left out.
 
     Where the files that the run started from are not HEAD's, they get a commit of their own
     below, so that the last commit holds the node's change and nothing else.
@@ -107,27 +117,35 @@ def make_branch(
     """
     repository.require_free(branch)
     head = repository.head()
+    start, end = (snapshot.load(manifest, objects) for manifest in manifests)
+    tracked = repository.tracked()
+    held = tracked | {path for path in end if end[path] != start.get(path)}
     with tempfile.TemporaryDirectory(prefix="outlay-") as scratch:
-        trees = [_tree(repository, Path(scratch), head, m, objects) for m in manifests]
+        trees = [
+            _tree(repository, Path(scratch), head, manifest, objects, chosen)
+            for manifest, chosen in zip(manifests, (tracked, held), strict=True)
+        ]
     parent = head
     if not head or trees[0] != repository.git("rev-parse", f"{head}^{{tree}}").strip():
         parent = repository.commit(trees[0], head, _START)
     commit = repository.commit(trees[1], parent, message)
     repository.git("update-ref", f"refs/heads/{branch}", commit, "")
-    return commit
+    return commit, sorted(end.keys() - held)
 
 
-def _tree(repository: Repository, scratch: Path, head: str, manifest: str, objects: Path) -> str:
-    """Return the tree of HEAD with the workspace's files replaced by the manifest's."""
-    work = scratch / manifest
-    snapshot.lay(manifest, objects, work / repository.prefix)
-    env = {"GIT_INDEX_FILE": str(scratch / f"{manifest}.index")}
+def _tree(
+    repository: Repository, scratch: Path, head: str, manifest: str, objects: Path, held: set[str]
+) -> str:
+    """Return the tree of HEAD with the workspace's files replaced by the manifest's in `held`."""
+    work = scratch / str(len(held)) / manifest
+    snapshot.lay(manifest, objects, work / repository.prefix, choose=held.__contains__)
+    env = {"GIT_INDEX_FILE": str(work.with_suffix(".index"))}
     repository.git("read-tree", *([head] if head else ["--empty"]), env=env)
     listed = repository.git("ls-files", "-s", "-z", "--full-name", ":/", env=env).split("\0")
     tracked = [line.partition("\t")[::2] for line in listed if line]
     modules = [path for info, path in tracked if info.startswith(_GITLINK)]
     inside = {path for info, path in tracked if path.startswith(repository.prefix)}
-    laid = {repository.prefix + path for path in snapshot.load(manifest, objects)}
+    laid = {repository.prefix + path for path in snapshot.load(manifest, objects) if path in held}
     if chosen := [p for p in sorted(inside | laid) if _ours(p, repository.prefix, modules)]:
         work.mkdir(exist_ok=True)
         git_dir = repository.git("rev-parse", "--absolute-git-dir").rstrip("\n")

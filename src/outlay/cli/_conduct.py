@@ -17,7 +17,7 @@ from outlay.doctor import refuse_baseline
 from outlay.planfiles import PlanFiles
 from outlay.report import write_report
 from outlay.report.belief_cards import favourite, saved, taken
-from outlay.report.words import many, tokens
+from outlay.report.words import ending, many, tokens
 from outlay.runs import run_folder
 from outlay.session import sitting
 from outlay.summary import Estimate, Standing, Summary, summarise
@@ -130,7 +130,7 @@ def conduct(
     if as_json:
         sys.stdout.buffer.write(msgspec.json.encode(summary) + b"\n")
     else:
-        sys.stdout.write(in_words(summary) + "\n")
+        sys.stdout.write(in_words(summary, state) + "\n")
     return closing(signals, state, summary.reason)
 
 
@@ -153,11 +153,12 @@ def exit_code(state: State) -> int:
     return 4 if tried and not scored else 0
 
 
-def in_words(summary: Summary) -> str:
+def in_words(summary: Summary, state: State) -> str:
     """Return the summary for a person, a few lines."""
-    lines = [
-        f"{summary.run}: {summary.status}, {summary.reason} ({many(summary.attempts, 'attempt')})"
-    ]
+    ended = f"{summary.status}, {summary.reason}"
+    if state.ended is not None:
+        ended = ending(state, state.ended)
+    lines = [f"{summary.run}: {ended} ({many(summary.attempts, 'attempt')})"]
     if summary.baseline is not None and summary.champion is not None:
         lines.append(f"baseline  {_scores(summary, summary.baseline)}")
         if summary.champion.node == summary.baseline.node:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from outlay import events
+from outlay.agents.access import LEVERS
 from outlay.allocation.policies import STAR
+from outlay.cli.doctor import money
 from outlay.doctor import expected_cost
 from outlay.report.belief_cards import learned
 from outlay.report.words import (
@@ -137,9 +139,10 @@ def _why(event: Settled) -> str:
 
 
 def _expected(state: State) -> str:
-    cost = expected_cost(state)
+    agent = state.started.agent if state.started is not None else LEVERS
+    cost = expected_cost(state, agent)
     time = duration(cost.seconds)
-    return f"expected: {many(cost.evaluations, 'evaluation')}, {time}, {cost.usd:.2f} USD"
+    return f"expected: {many(cost.evaluations, 'evaluation')}, {time}, {money(cost)}"
 
 
 def _judged(event: events.Judged, state: State) -> str:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from outlay.cli._reading import Found, answer, common_options, intact, read_run
+from outlay.cli._reading import Found, answer, common_options, intact, read_run, talk
 from outlay.errors import InputError
-from outlay.report.programs import files_of, node_of, patch_between
+from outlay.report.programs import files_of, links_outside, node_of, patch_between
 from outlay.report.words import node_name
 
 if TYPE_CHECKING:
@@ -60,4 +60,6 @@ def _patch(found: Found, nodes: tuple[int, int]) -> tuple[str, str]:
     except InputError as error:
         return "", str(error)
     with intact(found):
+        for line in links_outside(before, after, found.objects):
+            talk(line)
         return patch_between(before, after, found.objects), ""

@@ -15,7 +15,8 @@ from outlay.agents import access
 from outlay.agents.choosing import chosen
 from outlay.agents.starting import start_of
 from outlay.cli import _options
-from outlay.doctor import Check, Findings, examine
+from outlay.doctor import Check, Cost, Findings, examine
+from outlay.report.words import UNPRICED, usd
 from outlay.runs import Settings
 from outlay.task import Agent
 
@@ -93,9 +94,16 @@ def in_words(findings: Findings) -> str:
     cost = findings.cost
     lines.append(
         f"    cost       {cost.evaluation_seconds:.2g} s an evaluation, about "
-        f"{cost.evaluations} evaluations, {_minutes(cost.seconds)}, {cost.usd:.2f} USD"
+        f"{cost.evaluations} evaluations, {_minutes(cost.seconds)}, {money(cost)}"
     )
     return "\n".join(lines)
+
+
+def money(cost: Cost) -> str:
+    """Return the money that is expected, in words."""
+    if cost.usd is not None:
+        return usd(cost.usd)
+    return "money not known before the first attempt" if cost.priced else UNPRICED
 
 
 def _minutes(seconds: float) -> str:

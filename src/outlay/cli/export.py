@@ -21,6 +21,7 @@ from outlay.report.evidence import evidence
 from outlay.report.programs import (
     changed_paths,
     files_of,
+    links_outside,
     node_of,
     patch_between,
     prefix_in_repository,
@@ -29,7 +30,7 @@ from outlay.report.programs import (
 if TYPE_CHECKING:
     from outlay.cli._reading import Found
 
-PAPERS = "OUTLAY.md"
+PAPERS, STDOUT = "OUTLAY.md", "-"
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +62,11 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 @click.command()
 @click.argument("run", required=False)
 @click.option("--node", default="champion", help="A node, `baseline` or `champion` (default).")
-@click.option("--patch", type=click.Path(path_type=Path), help="Write a patch for `git apply`.")
+@click.option(
+    "--patch",
+    type=click.Path(path_type=Path),
+    help="Write a patch for `git apply`; - writes it to stdout, and nothing else.",
+)
 @click.option("--branch", help="Make a git branch; the working tree and HEAD stay.")
 @click.option("--folder", type=click.Path(path_type=Path), help="Write all files into a folder.")
 @common_options
@@ -84,9 +89,16 @@ def command(
         raise InputError(
             "export: allowed: exactly one of --patch FILE, --branch NAME, --folder DIR"
         )
+    printed = patch is not None and str(patch) == STDOUT
+    if printed and as_json:
+        raise InputError("--patch - and --json: found both, allowed: one of them")
     found = read_run(store, run)
     chosen = node_of(found.state, node)
     with intact(found):
+        _warn_of_links(found, chosen)
+        if printed:
+            _print_patch(found, chosen)
+            return
         if patch is not None:
             result = _to_patch(found, chosen, patch)
         elif folder is not None:
@@ -97,10 +109,25 @@ def command(
     answer(result, _text(result), as_json=as_json)
 
 
-def _to_patch(found: Found, node: int, path: Path) -> Exported:
-    before, after = _manifests(found, node)
+def _patch(found: Found, node: int) -> str:
     workspace = Path(found.state.task.workspace.path)
-    text = patch_between(before, after, found.objects, prefix_in_repository(workspace))
+    prefix = prefix_in_repository(workspace)
+    return patch_between(*_manifests(found, node), found.objects, prefix)
+
+
+def _print_patch(found: Found, node: int) -> None:
+    text = _patch(found, node)
+    if not text:
+        _say_no_patch(command_lines(found.state, node))
+    answer({}, "", as_json=False, patch=text)
+
+
+def _say_no_patch(lines: list[str]) -> None:
+    talk(f"no file changes, so there is no patch; the program is run as: {lines[0]}")
+
+
+def _to_patch(found: Found, node: int, path: Path) -> Exported:
+    text = _patch(found, node)
     papers = path.with_name(f"{path.stem}.{PAPERS}")
     for target in (path, papers):
         _require_free(target)
@@ -109,7 +136,7 @@ def _to_patch(found: Found, node: int, path: Path) -> Exported:
         write_whole(path, text)
         return _finish(found, node, [path], papers, patch=str(path))
     result = _finish(found, node, [], papers)
-    talk(f"no file changes, so there is no patch; the program is run as: {result.command[0]}")
+    _say_no_patch(result.command)
     return result
 
 
@@ -130,7 +157,12 @@ def _to_branch(found: Found, node: int, branch: str) -> Exported:
     repository = Repository(Path(found.state.task.workspace.path))
     before, after = _manifests(found, node)
     message = _papers(found, node).removeprefix("# ")
-    commit = make_branch(repository, branch, (before, after), found.objects, message)
+    commit, left_out = make_branch(repository, branch, (before, after), found.objects, message)
+    if left_out:
+        talk(
+            f"left out, since git does not track them and node {node} did not change them: "
+            f"{_some(left_out)}; `git add` them and export again to have them on the branch"
+        )
     return msgspec.structs.replace(_result(found, node, []), branch=branch, commit=commit)
 
 
@@ -156,6 +188,11 @@ def _result(found: Found, node: int, wrote: list[Path]) -> Exported:
         command=command_lines(found.state, node),
         environment=environment_of(found.state, node),
     )
+
+
+def _warn_of_links(found: Found, node: int) -> None:
+    for line in links_outside(*_manifests(found, node), found.objects):
+        talk(line)
 
 
 def _warn_of_workspace(found: Found, result: Exported) -> None:
@@ -184,11 +221,14 @@ def _require_free(path: Path) -> None:
         raise InputError(f"{path}: is there already; choose another place")
 
 
+def _some(paths: list[str]) -> str:
+    return ", ".join(paths[:10]) + (" …" if len(paths) > 10 else "")
+
+
 def _text(result: Exported) -> str:
     lines = [f"wrote {path}" for path in result.wrote]
     if result.branch:
         lines.append(f"branch {result.branch} at {result.commit[:12]}")
-    what = ", ".join(result.changed[:10]) + (" …" if len(result.changed) > 10 else "")
-    lines.append(f"files changed: {what or 'none'}")
+    lines.append(f"files changed: {_some(result.changed) or 'none'}")
     lines += [f"evaluate it with: {line}" for line in result.command]
     return "\n".join(lines)

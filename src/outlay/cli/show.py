@@ -27,6 +27,7 @@ from outlay.report.words import (
     number,
     settings,
     signed,
+    spent_usd,
     status,
     tokens,
 )
@@ -153,7 +154,7 @@ def _run_text(found: Found) -> str:
         "",
         (
             f"{many(state.attempts, 'attempt')}, {duration(spent.seconds)} of work, "
-            f"{spent.tokens:,.0f} tokens, {spent.usd:.2f} USD"
+            f"{spent.tokens:,.0f} tokens, {spent_usd(state, spent.tokens, spent.usd)}"
         ),
         *(f"{used.role:<9} {used.who}: {tokens(used)}" for used in state.agents.values()),
         *_now(found),
@@ -177,7 +178,7 @@ def node_view(found: Found, number: int) -> NodeView:
         for event in settled
         if isinstance(event, events.AttemptSettled) and event.attempt == node.attempt
     ]
-    used = [used_by(event, "executor", state.clients["executor"]) for event in ended]
+    used = [used_by(event, "executor", state) for event in ended]
     draft = history(found.entries).drafted.get(number)
     job = f"a{node.attempt}.{ended[-1].trial}" if ended else ""
     return NodeView(

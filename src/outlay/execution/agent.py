@@ -102,7 +102,7 @@ class Session:
             finally:
                 watch.rest()
                 stack.close()  # the proxy counts what was in flight when it hangs up
-                self._printed = lines.total
+                self._printed = lines.kept
                 self.usage = self._counted()
         return ending
 

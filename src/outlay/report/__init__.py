@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import platform
+from contextlib import suppress
+from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from outlay.errors import OutlayError
 from outlay.execution.folder import write_whole
+from outlay.execution.objects import Damaged
 from outlay.report.attempt_cards import chosen_attempts
 from outlay.report.history import history
 from outlay.report.logs import log_tail
 from outlay.report.markdown import markdown
 from outlay.report.page import page
+from outlay.report.programs import files_of, patch_between
 from outlay.report.view import View
 
 if TYPE_CHECKING:
@@ -44,7 +49,17 @@ def gather(state: State, entries: Iterable[Entry], folder: Path, run: str) -> Vi
     view = View(run=run, state=state, history=history(entries), versions=_versions())
     jobs = [f"{t.work}.{t.event.trial}" for t in chosen_attempts(view)]
     logs = {job: text for job in jobs if (text := log_tail(folder, job))}
-    return View(run=run, state=state, history=view.history, logs=logs, versions=view.versions)
+    return replace(view, logs=logs, patch=_patch(state, folder))
+
+
+def _patch(state: State, folder: Path) -> str:
+    """Return what the champion changes of the files; empty where they are gone."""
+    if state.started is None:
+        return ""
+    with suppress(OutlayError, Damaged, OSError):
+        before, after = (files_of(state, n) for n in (state.baseline, state.contest.champion))
+        return patch_between(before, after, folder / "objects")
+    return ""
 
 
 def _versions() -> tuple[tuple[str, str], ...]:

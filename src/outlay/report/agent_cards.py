@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from outlay.report.blocks import Table, Text
-from outlay.report.words import tokens
+from outlay.report.words import money, tokens
 from outlay.usage import used_by
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ def agents(view: View) -> list[Block]:
         rows.append(("in all", "", *_numbers(total), total.known))
     head = ("role", "client", "tries", "requests", "input", "cached", "output", "reasoning")
     table = Table(
-        head=(*head, "USD", "counted by"), rows=rows, numeric=frozenset(range(2, len(head) + 1))
+        head=(*head, "money", "counted by"), rows=rows, numeric=frozenset(range(2, len(head) + 1))
     )
     return [table, Text(text=_HOW, tone="note")]
 
 
 def _numbers(used: Used) -> tuple[str, ...]:
     counts = (used.tries, used.requests, used.input, used.cached, used.output, used.reasoning)
-    return (*(f"{count:,}" for count in counts), f"{used.usd:.4g}")
+    return (*(f"{count:,}" for count in counts), money(used.usd, priced=used.priced))
 
 
 def of_attempt(view: View, event: AttemptSettled) -> list[Block]:
@@ -42,7 +42,7 @@ def of_attempt(view: View, event: AttemptSettled) -> list[Block]:
     lines = []
     if (draft := view.history.drafted.get(state.nodes[event.attempt])) is not None:
         lines.append(f"Plan drafted by {state.clients['reflector']} ({draft.work}).")
-    if (used := used_by(event, "executor", state.clients["executor"])) is not None:
+    if (used := used_by(event, "executor", state)) is not None:
         lines.append(f"Carried out by {used.who}: {tokens(used)}.")
     return [Text(text=" ".join(lines))] if lines else []
 

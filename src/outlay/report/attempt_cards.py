@@ -108,9 +108,9 @@ def _log(view: View, event: AttemptSettled) -> list[Block]:
 
 
 def broken(view: View) -> list[Block]:
-    """Return the tries that were interrupted or met a fault of the machine."""
+    """Return the tries that were interrupted or met a fault of the machine, if there are any."""
     if not view.history.broken:
-        return [Text(text="None.")]
+        return []
     rows = [
         (
             t.work,

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from outlay.agents.reflections.texts import plan_of
 from outlay.allocation.policies import STAR
 from outlay.report import agent_cards, attempt_cards, belief_cards, evidence_cards, tree_cards
-from outlay.report.blocks import Card, Code, Table, Text
+from outlay.report.blocks import Card, Code, Fold, Table, Text
 from outlay.report.glossary import WORDS
-from outlay.report.words import duration, finding, interval, limit, number
+from outlay.report.words import change, duration, finding, interval, limit, number, spent_usd
 from outlay.summary import charges, standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from outlay.allocation.tree import Node
     from outlay.report.blocks import Block
     from outlay.report.view import View
+    from outlay.state import State
     from outlay.summary import Estimate
 
     Analysis = Callable[[View], Sequence[Block]]
@@ -24,18 +27,20 @@ if TYPE_CHECKING:
 def cards(view: View) -> list[Card]:
     """Return all cards of a run in the order of reading.
 
-    An ablation compares no champions; cards about agents and hypotheses need some.
+    An ablation compares no champions; cards about agents and hypotheses need some. A card that
+    has nothing to say is left out.
     """
     left_out = OF_A_SEARCH if _is_ablation(view) else ()
     if not view.state.agents:
         left_out = (*left_out, OF_AGENTS)
     if view.state.beliefs is None:
         left_out = (*left_out, OF_HYPOTHESES)
-    return [
+    made = [
         _card(title, analysis, view)
         for title, analysis in ANALYSES.items()
         if title not in left_out
     ]
+    return [card for card in made if card.blocks]
 
 
 def _is_ablation(view: View) -> bool:
@@ -73,14 +78,40 @@ def _fresh(found: Estimate | None) -> tuple[str, str]:
 
 
 def champion(view: View) -> list[Block]:
-    """Return what the champion changes, and how to run it."""
+    """Return what the champion changes, its plan, and how to run it."""
     state = view.state
     node = state.contest.champion if state.started is not None else 0
     if node == state.baseline:
         return [Text(text="The champion is the program as it stands; it changes nothing.")]
-    if not state.with_levers:
-        text = f"Node {node} changes files; `outlay diff baseline {node}` shows them."
-        return [Text(text=text)]
+    blocks = _settings(state, node) if state.with_levers else _plan(state, state.tree.nodes[node])
+    blocks += _patch(view.patch, node)
+    commands = attempt_cards.command_lines(state, node)
+    return [*blocks, Text(text="Command of its evaluation:"), Code(text="\n".join(commands))]
+
+
+def _plan(state: State, node: Node) -> list[Block]:
+    """Return what a node's plan comes to, and all of it to fold out."""
+    proposal = node.proposal
+    said = (proposal.summary.strip() or proposal.hypothesis) if proposal is not None else ""
+    blocks: list[Block] = [Text(text=f"Node {node.id}: {said or change(state, node)}")]
+    whole = plan_of(node)
+    return [*blocks, Fold(title="Its whole plan", blocks=[Code(text=whole)])] if whole else blocks
+
+
+def _patch(patch: str, node: int) -> list[Block]:
+    """Return the first lines of a patch."""
+    if not patch:
+        return []
+    lines = patch.splitlines()
+    text = "What it changes of the files"
+    if len(lines) > PATCH_LINES:
+        text += f", {PATCH_LINES} of {len(lines):,} lines (`outlay diff baseline {node}` has all)"
+    shown = "\n".join(line[:PATCH_COLUMNS] for line in lines[:PATCH_LINES])
+    return [Text(text=f"{text}:"), Code(text=shown)]
+
+
+def _settings(state: State, node: int) -> list[Block]:
+    """Return the levers of a node beside the baseline's."""
     chosen = state.configuration(state.tree.nodes[node])
     rows = []
     for lever in state.task.levers:
@@ -93,9 +124,7 @@ def champion(view: View) -> list[Block]:
                 "" if chosen[lever.name] == default else "changed",
             )
         )
-    blocks: list[Block] = [Table(head=("lever", "baseline", "champion", ""), rows=rows)]
-    commands = attempt_cards.command_lines(state, node)
-    return [*blocks, Text(text="Command of its evaluation:"), Code(text="\n".join(commands))]
+    return [Table(head=("lever", "baseline", "champion", ""), rows=rows)]
 
 
 def budget(view: View) -> list[Block]:
@@ -109,7 +138,7 @@ def budget(view: View) -> list[Block]:
                 f"{charge['attempts']:.0f}",
                 duration(charge["seconds"]),
                 f"{charge['tokens']:,.0f}",
-                f"{charge['usd']:.2f}",
+                spent_usd(state, charge["tokens"], charge["usd"], kind),
             )
         )
     left = state.ledger.remaining(state.budget, state.elapsed)
@@ -118,7 +147,7 @@ def budget(view: View) -> list[Block]:
         for key, name in LIMITS
         if (allowed := getattr(state.budget, key)) is not None
     ]
-    head = ("kind", "attempts", "work", "tokens", "USD")
+    head = ("kind", "attempts", "work", "tokens", "money")
     return [
         Table(head=head, rows=[*rows[1:], rows[0]], numeric=frozenset({1, 2, 3, 4})),
         Table(head=("limit", "allowed", "left"), rows=limits, numeric=frozenset({1, 2})),
@@ -163,6 +192,9 @@ def _rule(view: View) -> str:
     rate = f", {100 * rule.error_rate:g} % for any false promotion in the run"
     return rule.confirmation + (rate if rule.confirmation == "sequential" else "")
 
+
+PATCH_LINES, PATCH_COLUMNS = 200, 300
+"""Of the champion's patch, what is shown."""
 
 OF_AGENTS = "Agents and models"
 OF_HYPOTHESES = "Hypotheses"

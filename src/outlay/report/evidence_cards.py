@@ -18,10 +18,10 @@ SHOWN = 60
 
 
 def levers(view: View) -> list[Block]:
-    """Return which levers helped, hurt or are unknown."""
+    """Return which levers helped, hurt or are unknown; nothing for a task without levers."""
     state = view.state
     if state.started is None or not state.with_levers or not state.task.levers:
-        return [Text(text="Not applicable: effects by lever need a task with levers.")]
+        return []
     if not state.baseline_values:
         return [Text(text="Nothing is known of any lever: the baseline has no score.")]
     blocks: list[Block] = []
@@ -106,10 +106,15 @@ def judgements(view: View) -> list[Block]:
 
 
 def dead_ends(view: View) -> list[Block]:
-    """Return the directions that were given up, and nodes that yielded nothing more."""
+    """Return the directions that were given up, and nodes that yielded nothing more.
+
+    Nothing where neither happened to plans that are no settings of levers.
+    """
     state = view.state
     if state.started is None:
         return [Text(text="The run has not begun.")]
+    if not (state.with_levers or state.directions.dead_ends.retired or view.history.reflections):
+        return []
     retired = sorted(state.directions.dead_ends.retired)
     blocks: list[Block] = []
     if retired:

@@ -89,7 +89,8 @@ def _block(block: Block) -> str:
             data = b64encode(png).decode()
             return f'<img src="data:image/png;base64,{data}" alt="{_text(alt)}">\n'
         case Fold(title=title, mark=mark):
-            line = f'<summary><i class="dot {_text(mark)}"></i>{_rich(title)}</summary>'
+            dot = f'<i class="dot {_text(mark)}"></i>' if mark else ""
+            line = f"<summary>{dot}{_rich(title)}</summary>"
             return f"<details>{line}{_blocks(block.blocks)}</details>\n"
 
 

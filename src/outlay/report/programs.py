@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from outlay.state import State
 
+_MOST_STEPS = 4096
+"""Parts of a path that are followed; the kernel gives up after 40 links."""
+
 
 def node_of(state: State, name: str) -> int:
     """Return the number of the node that a user named: a number, `baseline` or `champion`.
@@ -64,6 +67,46 @@ def changed_paths(before: str, after: str, objects: Path) -> list[str]:
         return []
     old, new = snapshot.load(before, objects), snapshot.load(after, objects)
     return sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
+
+
+def links_outside(before: str, after: str, objects: Path) -> list[str]:
+    """Return a line for each symbolic link that is new in `after` and leads out of its files."""
+    paths = changed_paths(before, after, objects)
+    if not paths:
+        return []
+    links = {
+        path: store.get(objects, entry.blob).decode("utf-8", "replace")
+        for path, entry in snapshot.load(after, objects).items()
+        if entry.mode == snapshot.LINK
+    }
+    return [
+        f"{path}: a symbolic link that leads out of the program, to {links[path]}"
+        for path in paths
+        if path in links and _leaves(path, links)
+    ]
+
+
+def _leaves(path: str, links: dict[str, str]) -> bool:
+    """Return whether following a link, through others as well, leads out of the top folder."""
+    here: list[str] = []
+    todo = path.split("/")[::-1]
+    for _ in range(_MOST_STEPS):
+        if not todo:
+            return False
+        part = todo.pop()
+        if part == "..":
+            if not here:
+                return True
+            here.pop()
+        elif part not in ("", "."):
+            here.append(part)
+            target = links.get("/".join(here))
+            if target is not None:
+                if target.startswith("/"):
+                    return True
+                here.pop()
+                todo += target.split("/")[::-1]
+    return True  # a circle, or as good as one
 
 
 def patch_between(before: str, after: str, objects: Path, prefix: str = "") -> str:

@@ -22,6 +22,7 @@ class View:
         state: Its state.
         history: Its course.
         logs: End of the output of each try, by id of the job.
+        patch: What the champion changes of the program's files; empty where it changes none.
         versions: What is needed to run it again: (name, version).
     """
 
@@ -29,4 +30,5 @@ class View:
     state: State
     history: History = field(default_factory=History)
     logs: Mapping[str, str] = field(default_factory=dict)
+    patch: str = ""
     versions: tuple[tuple[str, str], ...] = ()

@@ -7,6 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from outlay.allocation.policies import STAR
+from outlay.decision.under_way import in_flight
+from outlay.events import AttemptLaunched
 from outlay.summary import difference, standing
 from outlay.trust import self_reported
 
@@ -89,12 +91,49 @@ def settings(changes: Mapping[str, str]) -> str:
     return ", ".join(f"{lever}={option}" for lever, option in changes.items())
 
 
+UNPRICED = "no price known"
+"""In place of money that a model without a price would have cost."""
+
+_SMALL = 0.1
+"""US dollars below which cents are too coarse."""
+
+
+def amount(value: float) -> str:
+    """Return US dollars to the cent, and small ones to three digits."""
+    if not 0 < value < _SMALL:
+        return f"{value:,.2f}"
+    return f"{value:.{2 - math.floor(math.log10(value))}f}".rstrip("0")
+
+
+def usd(value: float) -> str:
+    """Return US dollars with their unit."""
+    return f"{amount(value)} USD"
+
+
+def money(value: float, *, priced: bool) -> str:
+    """Return dollars, of which some are missing where a model has no price."""
+    if priced:
+        return usd(value)
+    return f"at least {usd(value)}" if value else UNPRICED
+
+
+_ROLES = {"planning": "reflector", "execution": "executor"}
+
+
+def spent_usd(state: State, count: float, value: float, kind: str = "") -> str:
+    """Return what a number of tokens cost, of one kind of work or of all, as far as is known."""
+    priced = not count or all(
+        used.priced for used in state.agents.values() if used.role == _ROLES.get(kind, used.role)
+    )
+    return money(value, priced=priced)
+
+
 def tokens(used: Used) -> str:
     """Return what an agent used in words, and how surely that is known."""
     parts = [
         f"{many(used.input, 'token')} in ({used.cached:,} cached)",
         f"{used.output:,} out ({used.reasoning:,} reasoning)",
-        f"{used.usd:.4g} USD",
+        money(used.usd, priced=used.priced),
     ]
     return f"{', '.join(parts)}; {_KNOWN.get(used.known, f'counted by: {used.known}')}"
 
@@ -107,7 +146,7 @@ def limit(name: str, value: float) -> str:
     if name == "seconds":
         return f"{duration(value)} of time"
     if name == "usd":
-        return f"{value:,.2f} USD"
+        return usd(value)
     return many(round(value), name.removesuffix("s"))
 
 
@@ -179,6 +218,9 @@ def ending(state: State, ended: RunEnded) -> str:
     allowed = getattr(state.budget, name, None) if ended.status == "budget" else None
     if allowed is None:
         return f"{ended.status}, {ended.reason}"
+    left = getattr(state.ledger.remaining(state.budget, state.elapsed), name)
+    if what == "spent" and name in ("tokens", "usd") and left > 0:
+        what = f"the {limit(name, left)} that is left does not cover another attempt"
     if what == "spent":
         return f"the budget of {limit(name, allowed)} is spent"
     return f"the budget of {limit(name, allowed)}: {what}"
@@ -221,7 +263,10 @@ def _no_gain(state: State) -> str:
     level = baseline.fresh.mean if baseline.fresh else baseline.selected
     tested = sum(found.event.pairs > 0 for found in state.judgements)
     untested = len(state.judgements) - tested
-    looked = f"Of {many(state.attempts, 'attempt')}, {tested} scored well enough to be tested on"
+    flying = sum(isinstance(w.launch, AttemptLaunched) for w in in_flight(state))
+    under_way = f" ({flying} under way)" if flying else ""
+    tried = f"{many(state.attempts, 'attempt')}{under_way}"
+    looked = f"Of {tried}, {tested} scored well enough to be tested on"
     spare = f", {untested} more could not be for lack of budget" if untested else ""
     return (
         f"No confirmed gain. {looked} fresh seeds{spare}, and none proved better; the "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from outlay.agents.clients.lines import record, word
 from outlay.execution.agent_log import LOG
 from outlay.execution.folder import agent_usage, job_folder
-from outlay.report.words import many
+from outlay.report.words import many, usd
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,5 +62,5 @@ def _used(job: Path) -> str:
     into = used.get("tokens_in", 0) + used.get("tokens_cached", 0)
     words = [many(into, "token") + " in", f"{used.get('tokens_out', 0):,} out"]
     if used.get("usd"):
-        words.append(f"{used['usd']:.2f} USD")
+        words.append(usd(used["usd"]))
     return ", ".join(words)

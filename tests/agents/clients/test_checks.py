@@ -60,9 +60,18 @@ def test_an_address_that_is_none(url: str) -> None:
 )
 def test_a_plain_model_is_asked_over_its_protocol(model: str, path: str) -> None:
     with ModelServer() as server:
-        program, call = examine_agent("model", model=model, url=server.url)
+        program, key, call = examine_agent("model", model=model, url=server.url)
         assert (program.ok, call.ok, server.seen[0].path) == (True, True, path)
+        assert key.ok
+        assert f"none is sent to {server.url}" in key.found
         assert json.loads(server.seen[0].body)["model"] == "m1"
+
+
+def test_a_server_that_asks_for_a_key_where_none_is_named() -> None:
+    with ModelServer(keys=("sk-secret",)) as server:
+        *_, call = examine_agent("model", model="m1", url=server.url)
+    assert not call.ok
+    assert call.found.startswith("no key was sent, and the server asks for one (401)")
 
 
 def test_without_a_model_no_call_is_made() -> None:

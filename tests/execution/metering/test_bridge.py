@@ -7,17 +7,16 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+import outlay
 from outlay.execution import sandbox
 from outlay.execution.metering.bridge import bridged
 from tests.execution.metering.conftest import KEY, PATHS, QUIET, SECRET, asking, metered
 from tests.model_server import ModelServer, Turn, turns
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLIENT = f"""
 import http.client, os, sys, time
@@ -126,15 +125,24 @@ def test_a_connection_that_stays_open_does_not_hold_it_for_ever(tmp_path: Path) 
         os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
 
-@needs_bwrap
-def test_a_client_in_a_sandbox_without_network(tmp_path: Path) -> None:
-    exchange = tmp_path.joinpath(*["a-rather-long-name"] * 8)
+def laid_out(place: Path, exchange: Path) -> sandbox.View:
+    """Return a view of new folders, with a client to run and what it needs to be seen."""
     view = sandbox.View(
-        work=str(tmp_path / "work"), exchange=str(exchange), tmp=str(tmp_path / "tmp")
+        work=str(place / "work"),
+        exchange=str(exchange),
+        tmp=str(place / "tmp"),
+        visible=(sys.base_prefix, sys.prefix, os.path.dirname(outlay.__file__)),
     )
     for folder in (view.work, view.exchange, view.tmp):
         os.makedirs(folder)
-    (tmp_path / "work" / "client.py").write_text(CLIENT)
+    Path(view.work, "client.py").write_text(CLIENT)
+    return view
+
+
+@needs_bwrap
+def test_a_client_in_a_sandbox_without_network(tmp_path: Path) -> None:
+    exchange = tmp_path.joinpath(*["a-rather-long-name"] * 8)
+    view = laid_out(tmp_path, exchange)
     command = (sys.executable, "client.py", "8971", "0")
     with (
         ModelServer(turns(Turn(text="all is well"))) as server,
@@ -156,10 +164,7 @@ def test_a_client_in_a_sandbox_without_network(tmp_path: Path) -> None:
 @needs_bwrap
 def test_killing_the_sandbox_ends_everything_and_counts(tmp_path: Path) -> None:
     exchange = tmp_path / "exchange"
-    view = sandbox.View(str(tmp_path / "work"), str(exchange), str(tmp_path / "tmp"))
-    for folder in (view.work, view.exchange, view.tmp):
-        os.makedirs(folder)
-    (tmp_path / "work" / "client.py").write_text(CLIENT)
+    view = laid_out(tmp_path, exchange)
     line = bridged((sys.executable, "client.py", "8971", "0"), 8971, str(exchange / "model.sock"))
     with (
         ModelServer(turns(Turn(text="x" * 60, fault="stall"))) as server,

@@ -46,6 +46,7 @@ _SAID = {
     "provider": "the server cannot be used now",
     "agent": "the request was refused",
 }
+_NO_KEY = "no key was sent, and the server asks for one"
 
 
 def examine_agent(
@@ -71,11 +72,13 @@ def examine_agent(
     checks = [examine_program(name, command, folder)]
     if key:
         checks.append(examine_key(key))
-    elif not url and name in _PROTOCOLS:
-        found = (
-            "none is named: it uses its own account and has the network, and what it tells of its "
-            "tokens is charged"
-        )
+    elif url or name in _PROTOCOLS:
+        found = f"none is named, so none is sent to {url}; --key NAME names the variable with one"
+        if not url:
+            found = (
+                "none is named: it uses its own account and has the network, and its own word on "
+                "tokens is charged"
+            )
         checks.append(Check(name="key", ok=True, found=found))
     if (key or url) and name in _PROTOCOLS:
         checks.append(examine_call(name, model, url, os.environ.get(key, "") if key else ""))
@@ -135,7 +138,9 @@ def examine_call(name: str, model: str, url: str, secret: str) -> Check:
         fields = {"model": model, **protocol.fields}
         answer = ask(place + protocol.path, secret, fields, _SECONDS)
     except urllib.error.HTTPError as error:
-        found = f"{_SAID[why('', error.code)]} ({error.code}): {said(error)}"
+        reason = why("", error.code)
+        words = _NO_KEY if reason == "key" and not secret else _SAID[reason]
+        found = f"{words} ({error.code}): {said(error)}"
     except (OSError, ValueError) as error:
         found = f"{place}: {error}"
     else:
