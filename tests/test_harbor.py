@@ -115,10 +115,10 @@ def test_a_verifier_that_installs_something_is_noted(folder: Path, line: str, na
     [
         ("", False),
         ("allow_internet = true", True),
-        ("allow_internet = true\nallowed_hosts = ['pypi.org']", False),
+        ("allow_internet = true\nallowed_hosts = ['example.org']", False),
         ("network_mode = 'public'", True),
         ("network_mode = 'no-network'", False),
-        ("network_mode = 'allowlist'\nallowed_hosts = ['pypi.org']", False),
+        ("network_mode = 'allowlist'\nallowed_hosts = ['example.org']", False),
     ],
 )
 def test_the_network_is_open_only_where_the_task_says_so(
