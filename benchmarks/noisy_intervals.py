@@ -13,7 +13,7 @@ from itertools import product
 
 import numpy as np
 
-from outlay.surfaces.ablation import ablate
+from outlay.surfaces.calling import ablate
 
 SD = 0.3
 CASES = ((2, 8), (2, 20), (3, 8), (3, 24))

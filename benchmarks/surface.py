@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 
-from outlay.surfaces.ablation import ablate
+from outlay.surfaces.calling import ablate
 
 CASES = ((4, 8, 0.1), (6, 32, 2.0), (8, 32, None), (10, 48, None), (12, 64, 60.0), (20, 64, None))
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
         StoreError,
     )
     from outlay.run import Run
-    from outlay.surfaces.ablation import Ablation, ablate
+    from outlay.surfaces.ablation import Ablation
+    from outlay.surfaces.calling import ablate
     from outlay.surfaces.surface import Surface
     from outlay.task import (
         Agent,
@@ -91,7 +92,8 @@ _HOMES = {
         "StoreError",
     ),
     "outlay.run": ("Run",),
-    "outlay.surfaces.ablation": ("Ablation", "ablate"),
+    "outlay.surfaces.ablation": ("Ablation",),
+    "outlay.surfaces.calling": ("ablate",),
     "outlay.surfaces.surface": ("Surface",),
     "outlay.taskfile": ("load",),
 }

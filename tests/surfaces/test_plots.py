@@ -7,7 +7,7 @@ import pytest
 from matplotlib.collections import PathCollection
 
 from outlay.errors import InputError
-from outlay.surfaces.ablation import ablate
+from outlay.surfaces.calling import ablate
 
 
 def program(config):
