@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.surfaces.programs import NAMES, program
 
 from outlay.errors import BudgetError, InputError, NothingUsableError
 from outlay.surfaces.ablation import Ablation
@@ -16,6 +15,7 @@ from outlay.surfaces.factors import Inactive
 from outlay.surfaces.measurements import KNOWN_DF, Noise
 from outlay.surfaces.surface import Surface
 from outlay.task import Budget
+from tests.surfaces.programs import NAMES, program
 
 
 def test_all_configurations_measured_give_exact_effects_and_the_true_best():

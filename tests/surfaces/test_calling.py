@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pytest
-from tests.surfaces.programs import NAMES, program
 
 from outlay.errors import InputError, NothingUsableError, StoreError
 from outlay.surfaces.ablation import Ablation
@@ -14,6 +13,7 @@ from outlay.surfaces.calling import ablate
 from outlay.surfaces.factors import Inactive
 from outlay.surfaces.surface import Surface
 from outlay.task import Budget
+from tests.surfaces.programs import NAMES, program
 
 
 def test_a_program_that_raises_or_returns_nan_marks_the_cell_and_goes_on():
