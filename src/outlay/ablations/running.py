@@ -17,11 +17,12 @@ from outlay.ablations.findings import minimal
 from outlay.allocation.policies import STAR
 from outlay.errors import InputError, bad_value
 from outlay.events import Child, Reflected
+from outlay.surfaces.answers import Suggestion
 from outlay.surfaces.beliefs import Assumptions
 from outlay.surfaces.factors import read_factors
 from outlay.surfaces.measurements import Measurement, Noise, observations
 from outlay.surfaces.proposal import propose
-from outlay.surfaces.surface import Suggestion, Surface
+from outlay.surfaces.surface import Surface
 from outlay.task import Budget, Search
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from outlay.errors import BudgetError, InputError, bad_value
+from outlay.surfaces.answers import Suggestion
 from outlay.surfaces.beliefs import Assumptions
 from outlay.surfaces.earlier import standardise
 from outlay.surfaces.factors import Config, Inactive, Level, read_factors
@@ -23,7 +24,7 @@ from outlay.surfaces.measurements import (
 )
 from outlay.surfaces.prices import Prices
 from outlay.surfaces.proposal import check_count, propose
-from outlay.surfaces.surface import Direction, Suggestion, Surface
+from outlay.surfaces.surface import Direction, Surface
 from outlay.task import Budget
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from outlay.errors import InputError, NothingUsableError, bad_value
 from outlay.surfaces import effect_rows, files
+from outlay.surfaces.answers import Best, Estimate, Suggestion
 from outlay.surfaces.beliefs import CHUNK, Assumptions, Beliefs, believe
 from outlay.surfaces.breaking import Odds, explanations
 from outlay.surfaces.earlier import standardise
@@ -20,8 +21,8 @@ from outlay.surfaces.measurements import (
     metric_name,
     observations,
 )
-from outlay.surfaces.proposal import Proposal, check_count, neighbours, propose
-from outlay.surfaces.readout import Reading, Readout
+from outlay.surfaces.proposal import check_count, neighbours, propose
+from outlay.surfaces.readout import Readout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,58 +43,6 @@ TIE = 1e-9
 COLUMNS = ("mean", "low", "high", "measured", "repeats", "failed")
 
 Direction = Literal["maximize", "minimize"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
-    """A value with its 90 % interval; `measured` when it is a measurement itself."""
-
-    mean: float
-    low: float
-    high: float
-    measured: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Best:
-    """The configuration with the best predicted value.
-
-    Attributes:
-        config: The configuration.
-        estimate: Its value.
-        probability: Posterior probability that it is the best of those considered.
-    """
-
-    config: Config
-    estimate: Estimate
-    probability: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suggestion:
-    """What to measure next, and why.
-
-    Attributes:
-        config: The configuration.
-        reason: Why, in words.
-        gain: Share of the effects' summed uncertainty that it is expected to remove, 0 to 1;
-            `None` for a starting point.
-        usd: What it costs; 0 where nothing was said of costs.
-    """
-
-    config: Config
-    reason: str
-    gain: float | None = None
-    usd: float = 0.0
-
-    @classmethod
-    def of(cls, proposal: Proposal, factors: Factors, usd: float = 0.0) -> Suggestion:
-        """Return the proposal for whoever measures it."""
-        gain = None if np.isnan(proposal.gain) else proposal.gain
-        reason = "a starting point"
-        if gain is not None:
-            reason = f"leaves the effects {gain:.0%} less uncertain in sum"
-        return cls(config=factors.config(proposal.cell), reason=reason, gain=gain, usd=usd)
 
 
 class Surface:
@@ -155,7 +104,7 @@ class Surface:
             InputError: If a factor or level is unknown.
             NothingUsableError: If nothing has been measured successfully.
         """
-        return _estimate(self.readout.cells(np.array([self.factors.cell(config)])), 0)
+        return Estimate.at(self.readout.cells(np.array([self.factors.cell(config)])), 0)
 
     def table(self) -> pd.DataFrame:
         """Return one row per configuration: levels, mean, low, high, measured, repeats, failed.
@@ -171,7 +120,7 @@ class Surface:
         failed = failures(self.factors, self.measurements)
         rows = [
             {columns[name]: level for name, level in self.factors.config(cell).items()}
-            | asdict(_estimate(found, place))
+            | asdict(Estimate.at(found, place))
             | {"repeats": repeats.get(cell, 0), "failed": failed.get(cell, "")}
             for place, cell in enumerate(cells.tolist())
         ]
@@ -223,7 +172,7 @@ class Surface:
         order = np.lexsort((cells, changed, -sign * found.mean))[:CHUNK]
         return Best(
             config=self.factors.config(int(cells[order[0]])),
-            estimate=_estimate(found, int(order[0])),
+            estimate=Estimate.at(found, int(order[0])),
             probability=self._probability_of_first(cells[order], sign),
         )
 
@@ -421,13 +370,3 @@ class Surface:
             sign * mean, covariance, DRAWS, method="eigh"
         )
         return float((draws[:, 0] >= draws.max(axis=1) - TIE * self.beliefs.spread).mean())
-
-
-def _estimate(found: Reading, place: int) -> Estimate:
-    mean, width = float(found.mean[place]), float(found.width[place])
-    return Estimate(
-        mean=mean,
-        low=mean - width,
-        high=mean + width,
-        measured=bool(found.measured[place]),
-    )
