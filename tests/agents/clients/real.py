@@ -6,8 +6,10 @@ OUTLAY_CLIENTS names the folder where the clients are installed, as `.ci/run` do
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -214,3 +216,14 @@ def processes_with(text: str) -> list[int]:
             if text.encode() in told:
                 found.append(int(entry.name))
     return found
+
+
+def end_all_with(text: str) -> list[int]:
+    """Kill the processes that hold the text until none is left; return those found at first."""
+    first = left = processes_with(text)
+    while left:
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        left = processes_with(text)
+    return first

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agents.clients.real import REAL, WROTE, Lab, installed, processes_with
+from tests.agents.clients.real import REAL, WROTE, Lab, end_all_with, installed, processes_with
 from tests.model_server import ModelServer, Turn, turns
 
 if TYPE_CHECKING:
@@ -98,9 +98,8 @@ def test_a_killed_wrapper_leaves_its_agent_and_our_end_of_the_tree_nothing(codex
             _until(lambda: len(server.seen) > 0)
             process.send_signal(signal.SIGKILL)
             process.wait()
-            left = processes_with(token)
-            for pid in left:
-                os.kill(pid, signal.SIGKILL)
+            left = end_all_with(token)
+        token = secrets.token_hex(16)
         invocation = codex.client.invoke(codex.request(server.url, command=(str(wrapper),)))
         environment = invocation.environment | {"TOKEN": token}
         ran = codex.start(invocation._replace(environment=environment), 3)
@@ -130,9 +129,7 @@ def test_a_killed_opencode_leaves_the_tool_that_it_runs(
         _until((lab.work / "started").exists)
         process.kill()
         process.wait()
-        left = processes_with(token)
-        for pid in left:
-            os.kill(pid, signal.SIGKILL)
+        left = end_all_with(token)
     assert left
 
 
