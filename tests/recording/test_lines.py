@@ -103,6 +103,12 @@ def _manifest(path: str, blob: str = "") -> Change:
     return changed
 
 
+def _used(usage: object) -> Change:
+    """Return a change that adds an exchange with that usage."""
+    line = {"line": "exchange", "job": "a1.1", "exchange": {"usage": usage}}
+    return lambda found: [*found[:-1], json.dumps(line).encode() + b"\n", found[-1]]
+
+
 ATTACKS: dict[str, tuple[Change, str]] = {
     "another version": (_line(lambda head: head.update(format=2), "record"), "format 2"),
     "a run named as a path": (_line(lambda head: head.update(run="../../x"), "record"), "../../x"),
@@ -124,6 +130,9 @@ ATTACKS: dict[str, tuple[Change, str]] = {
     "an answer of a job elsewhere": (
         lambda found: [*found[:-1], b'{"line":"answer","job":"../x","text":""}\n', found[-1]],
         "job"),
+    "half a token": (_used({"input": 1.5}), "Expected `int`"),
+    "usage of another kind": (_used({"luck": 1}), "length 0 to 9"),
+    "no usage at all": (_used([1]), "unsupported operand"),
 }  # fmt: skip
 
 

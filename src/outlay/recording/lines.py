@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, NamedTuple
 import msgspec
 
 from outlay._taskcheck import is_name
+from outlay.agents.clients.contract import Usage
 from outlay.digest import digest
 from outlay.errors import InputError
 from outlay.events import AttemptSettled, Entry, RunStarted
@@ -101,22 +102,6 @@ class End(Line, frozen=True, tag="end"):
 AnyLine = Head | Stored | Happened | Answer | Exchanged | End
 
 
-class Counted(msgspec.Struct, frozen=True):
-    """Tokens of a job, as `outlay.agents.clients.contract.Usage` counts them."""
-
-    input: int = 0
-    cached: int = 0
-    cache_write: int = 0
-    output: int = 0
-    reasoning: int = 0
-    requests: int = 0
-
-    def plus(self, other: Counted) -> Counted:
-        """Return the sum."""
-        names = self.__struct_fields__
-        return Counted(**{name: getattr(self, name) + getattr(other, name) for name in names})
-
-
 class Record(NamedTuple):
     """What a record tells, beside its stored files.
 
@@ -131,7 +116,7 @@ class Record(NamedTuple):
     run: str
     entries: list[Entry]
     answers: dict[str, str]
-    counted: dict[str, Counted]
+    counted: dict[str, Usage]
     digest: str
 
 
@@ -196,8 +181,7 @@ def _gathered(lines: Iterator[bytes], store: Path) -> Record:
             case Answer(job=job, text=words):
                 record.answers[job] = words
             case Exchanged(job=job, exchange=exchange):
-                used = msgspec.convert(exchange.get("usage", {}), Counted)
-                record.counted[job] = record.counted.get(job, Counted()).plus(used)
+                record.counted[job] = record.counted.get(job, Usage()).plus(_usage(exchange))
             case End(digest=told):
                 record = record._replace(digest=told)
             case Head():
@@ -207,6 +191,12 @@ def _gathered(lines: Iterator[bytes], store: Path) -> Record:
     if record.digest != digest(record.entries):
         raise ValueError("its events are not those that were recorded")
     return record
+
+
+def _usage(exchange: dict[str, Any]) -> Usage:
+    """Return what an exchange used; raises `ValueError` or `TypeError` for what is none."""
+    fields = Usage()._asdict() | exchange.get("usage", {})
+    return msgspec.convert(list(fields.values()), Usage)
 
 
 def _head(text: bytes) -> Head:
