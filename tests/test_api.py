@@ -263,3 +263,9 @@ def test_what_is_no_task_is_refused(tmp_path: Path) -> None:
 def test_limits_replace_those_of_the_task_one_by_one() -> None:
     run = outlay.search(research(), score, budget=outlay.Budget(attempts=2))
     assert (run.state.attempts, run.state.budget.attempts) == (2, 2)
+
+
+@pytest.mark.parametrize("options", [{"workers": 2}, {"agent": "command:true"}])
+def test_a_callable_works_alone(options: dict[str, Any]) -> None:
+    with pytest.raises(outlay.InputError, match="with a callable, allowed: 'levers' and 1"):
+        outlay.search(research(), score, **options)

@@ -69,27 +69,20 @@ def search(
         OutlayError: The program has no score as it stands.
         StoreError: The store is locked, newer, or out of reach.
     """
-    loaded = _loaded(task, budget, called=evaluate is not None)
-    url, named = "", agent is not None
-    if isinstance(agent, Agent):
-        url = agent.url
-        loaded = replace(loaded, agent=agent)
-        check(loaded, "search", called=evaluate is not None)
-        agent = None
-    place = _store_of(task, loaded, store, in_memory=evaluate is not None)
-    name = loaded.name if run is None else run
-    if evaluate is not None and workers != 1:
-        raise InputError(f"workers: found {workers} with a callable, allowed: 1")
-    who = agent or chosen(loaded.agent, os.environ)
-    if evaluate is not None and who != LEVERS:
-        raise InputError(f"agent: found {who!r} with a callable, allowed: {LEVERS!r}")
+    called = evaluate is not None
+    loaded = _with_agent(_loaded(task, budget, called=called), agent, called=called)
+    who = chosen(loaded.agent, os.environ)
+    if called and (who, workers) != (LEVERS, 1):
+        found = f"agent {who!r} and {workers} workers"
+        raise InputError(f"search: found {found} with a callable, allowed: {LEVERS!r} and 1")
     if not isinstance(task, Task):
-        instead = "a Task in place of its path"
-        refuse_unconfirmed(loaded, who, url=url, named=named, instead=instead)
-    loaded = suited(loaded, who)
+        url, instead = agent.url if isinstance(agent, Agent) else "", "a Task in place of its path"
+        refuse_unconfirmed(loaded, who, url=url, named=agent is not None, instead=instead)
+    place = _store_of(task, loaded, store, in_memory=called)
+    loaded, name = suited(loaded, who), loaded.name if run is None else run
     settings = Settings(seed=seed, agent=who, workers=workers)
-    refuse_agent(loaded, settings.agent)
-    refuse_key(loaded, settings.agent)
+    refuse_agent(loaded, who)
+    refuse_key(loaded, who)
     with sitting(
         loaded, name, settings, store=place, function=evaluate, on_step=on_step
     ) as driver:
@@ -109,6 +102,16 @@ def _loaded(task: Task | str | Path, budget: Budget | None, *, called: bool) -> 
     if called:  # the caller's function gets seeds whatever the command does
         return replace(loaded, evaluator=Evaluator(noise=loaded.evaluator.noise))
     return loaded
+
+
+def _with_agent(task: Task, agent: str | Agent | None, *, called: bool) -> Task:
+    """Return the task with who carries plans out, as the command line would have it."""
+    if agent is None:
+        return task
+    table = agent if isinstance(agent, Agent) else replace(task.agent, client=agent)
+    changed = replace(task, agent=table)
+    check(changed, "search", called=called)
+    return changed
 
 
 def _store_of(

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import outlay
 from outlay import events
+from outlay.api import search
 from outlay.execution import folder as jobs
 from outlay.execution import processes
 from outlay.state import State
+from outlay.task import Agent, Budget
 from outlay.tokens import CACHED_TOKEN_RATE
 from tests.e2e.conftest import OUTLAY, Command, digest_of, edit, log_of, until
 from tests.model_server import ModelServer
@@ -169,11 +170,20 @@ def test_single_makes_one_attempt(task: Path, outlay: Command) -> None:
 
 
 def test_an_agent_and_a_limit_are_given_in_python(task: Path) -> None:
-    who = outlay.Agent(client=agent(task, IMPROVES))
-    run = outlay.search(task, agent=who, budget=outlay.Budget(attempts=1))
+    who = Agent(client=agent(task, IMPROVES))
+    run = search(task, agent=who, budget=Budget(attempts=1))
     assert run.state.attempts == 1
     assert run.difference is not None
     assert run.difference.mean == pytest.approx(0.2)
+
+
+def test_python_goes_on_with_a_run_of_the_shell(task: Path, outlay: Command) -> None:
+    who = agent(task, IMPROVES)
+    done = outlay("search", task, "--json", "--agent", who, "--attempts", "1")
+    assert json.loads(done.stdout)["attempts"] == 1
+    run = search(task, agent=who, budget=Budget(attempts=2))
+    assert run.state.attempts == 2
+    assert len(settled(task)) == 2
 
 
 def test_best_of_n_begins_again_each_time(task: Path, outlay: Command) -> None:
