@@ -22,14 +22,13 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from outlay import events
-from outlay.budget import Charge
 from outlay.errors import InputError, StoreError
-from outlay.task import Budget
+from outlay.samples import one_of_each
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from outlay.events import AnyEvent, Entry
+    from outlay.events import Entry
     from outlay.store import Store
 
 STEP = 3
@@ -265,80 +264,6 @@ def assert_whole_steps(entries: list[Entry]) -> None:
     assert [entry.sequence for entry in entries] == list(range(1, len(entries) + 1))
     assert [entry.step for entry in entries] == [1 + k // STEP for k in range(len(entries))]
     assert len(entries) % STEP == 0
-
-
-def one_of_each() -> list[AnyEvent]:
-    """Return one event of every kind, with every field filled."""
-    charge = Charge(attempts=1, tokens_in=2, tokens_cached=3, tokens_out=4, usd=0.5, seconds=6.5)
-    evaluations = (
-        events.Evaluation(node=1, seed=2, value=-0.1, seconds=0.3, metrics={"ü": 1e-300}),
-        events.Evaluation(node=1, seed=3, fault="none\n", role="repeat"),
-    )
-    child = events.Child(
-        node=1,
-        kind="continue",
-        changes={"lever": "on"},
-        axis="lever",
-        direction="on",
-        prior=0.25,
-        hypothesis='It "helps".',
-        rationale="'quoted'; \\ and \x00",
-        risks="–",
-    )
-    drafted = events.Child(node=2, plan="# Plan\n", edits=(("a", "b"),), summary="A.\n")
-    agent = events.AgentUse(client="codex", version="1.2", requests=3, source="proxy")
-    limits = Budget(attempts=1, tokens=2, usd=0.5, seconds=3.5)
-    return [
-        events.RunStarted(
-            uid="u", task="{}", task_hash="h", files="f", seed=1, budget=limits, dirty=True
-        ),
-        events.SittingStarted(pid=1, host="h", workers=2),
-        events.BudgetChanged(budget=limits),
-        events.Ticked(),
-        events.StopRequested(),
-        events.MeasurementLaunched(
-            work="m1",
-            trial=1,
-            purpose="baseline",
-            runs=((0, 1), (-1, 2)),
-            attempt=3,
-            checks=(("bare", 1),),
-            reserve=charge,
-        ),
-        events.MeasurementSettled(
-            work="m1", trial=1, outcome="scored", evaluations=evaluations, charge=charge
-        ),
-        events.ScaleFixed(center=0.1, scale=1 / 3),
-        events.Reflected(node=0, asked=2, children=(child,), reason="why", charge=charge),
-        events.ReflectionLaunched(
-            work="r1", trial=2, node=0, asked=2, problems=("no",), reserve=charge
-        ),
-        events.ReflectionSettled(
-            work="r1",
-            trial=2,
-            outcome="scored",
-            children=(drafted,),
-            rejected=(events.Rejected(reason="no", saved=2.0),),
-            charge=charge,
-            agent=agent,
-        ),
-        events.AttemptLaunched(attempt=1, trial=2, node=1, reserve=charge),
-        events.AttemptSettled(
-            attempt=1,
-            trial=2,
-            outcome="failed",
-            reason="crash",
-            detail="line",
-            evaluations=evaluations,
-            files="f",
-            charge=charge,
-            sandbox="bwrap",
-            agent=agent,
-            summary="I did it.",
-        ),
-        events.Judged(attempt=1, promoted=True, pairs=2, estimate=0.1, low=0.05, high=0.15),
-        events.RunEnded(status="exhausted", reason="why"),
-    ]
 
 
 def _acknowledged(child: subprocess.Popen[str]) -> int:
