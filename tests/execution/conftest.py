@@ -12,7 +12,7 @@ import pytest
 from outlay.execution import processes, recover, sandbox, snapshot
 from outlay.execution.environment import child_environment
 from outlay.execution.folder import write_job
-from outlay.execution.job import Job, Result, Subject
+from outlay.execution.job import AgentWork, Job, Result, Subject
 from outlay.execution.pool import LocalPool
 
 if TYPE_CHECKING:
@@ -105,3 +105,8 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 @pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest) -> sandbox.Kind:
     return request.param  # type: ignore[no-any-return]
+
+
+def works(*command: str) -> AgentWork:
+    """Return the work of a plain command as an agent."""
+    return AgentWork(client="command", command=command, text="raise the value")
