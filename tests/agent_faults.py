@@ -20,6 +20,7 @@ from outlay.execution import processes
 from outlay.sqlite_store import SqliteStore
 from tests.model_protocols import Turn
 from tests.model_server import turns
+from tests.taskfiles import SCORED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,13 +55,7 @@ question = "Which level is best?"
 editable = ["program.py"]
 protected = ["score.py"]
 hidden = ["weight.txt"]
-[evaluate]
-command = "{sys.executable} -I -S score.py --seed {{seed}}"
-metric = "score"
-direction = "maximize"
-[seeds]
-final = [1001, 1002, 1003]
-[budget]
+{SCORED}[budget]
 attempts = 1
 [limits]
 seconds = 100

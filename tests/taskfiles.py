@@ -1,7 +1,8 @@
-"""The smallest task file, changed and loaded."""
+"""Texts of task files, changed and loaded."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from outlay import taskfile
@@ -38,3 +39,12 @@ def changed(old: str, new: str) -> str:
 
 
 TASK = "[evaluate]"
+
+SCORED = f"""\
+[evaluate]
+command = "{sys.executable} -I -S score.py --seed {{seed}}"
+metric = "score"
+direction = "maximize"
+[seeds]
+final = [1001, 1002, 1003]
+"""

@@ -13,6 +13,7 @@ import pytest
 
 from outlay.digest import digest
 from outlay.sqlite_store import SqliteStore
+from tests.taskfiles import SCORED
 
 if TYPE_CHECKING:
     from outlay.events import Entry
@@ -36,13 +37,7 @@ TASK = f"""\
 [task]
 name = "switches"
 question = "Which switches raise the score?"
-[evaluate]
-command = "{sys.executable} -I -S score.py --seed {{seed}}"
-metric = "score"
-direction = "maximize"
-[seeds]
-final = [1001, 1002, 1003]
-[budget]
+{SCORED}[budget]
 attempts = 16
 [levers.a]
 options = {{ off = "", on = "--a" }}

@@ -14,6 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from tests.model_server import Turn
+from tests.taskfiles import SCORED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,13 +40,7 @@ name = "switches"
 question = "QUESTION"
 editable = ["level.txt", "notes.txt"]
 protected = ["score.py"]
-[evaluate]
-command = "{sys.executable} -I -S score.py --seed {{seed}}"
-metric = "score"
-direction = "maximize"
-[seeds]
-final = [1001, 1002, 1003]
-[budget]
+{SCORED}[budget]
 attempts = ATTEMPTS
 [agent]
 model = "fake-1"

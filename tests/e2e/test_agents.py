@@ -18,6 +18,7 @@ from outlay.task import Agent, Budget
 from outlay.tokens import CACHED_TOKEN_RATE
 from tests.e2e.conftest import OUTLAY, Command, digest_of, edit, log_of, until
 from tests.model_server import ModelServer
+from tests.taskfiles import SCORED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,13 +54,7 @@ question = "Which level is best?"
 editable = ["level.txt"]
 protected = ["score.py"]
 hidden = ["weight.txt"]
-[evaluate]
-command = "{sys.executable} -I -S score.py --seed {{seed}}"
-metric = "score"
-direction = "maximize"
-[seeds]
-final = [1001, 1002, 1003]
-[budget]
+{SCORED}[budget]
 attempts = 3
 """
 
