@@ -1,26 +1,20 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from outlay.agents.prices import LISTED, price_of
-from outlay.task import Budget, Evaluator, Metric, Price, Task, Workspace
+from outlay.task import Price, Task
+from tests import driving
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "agents.md"
 
 
 def task(prices: dict[str, Price]) -> Task:
-    return Task(
-        name="t",
-        question="?",
-        workspace=Workspace(path="/nowhere"),
-        evaluator=Evaluator(command=("true",)),
-        metric=Metric(name="score", direction="maximize"),
-        budget=Budget(attempts=1),
-        prices=prices,
-    )
+    return replace(driving.task(levers=0), prices=prices)
 
 
 def test_every_price_has_its_source_on_the_page() -> None:

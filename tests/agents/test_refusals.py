@@ -11,7 +11,7 @@ from outlay.agents.access import suited
 from outlay.agents.refusals import refuse_agent, refuse_key
 from outlay.errors import BudgetError, InputError
 from outlay.execution import sandbox
-from outlay.task import Agent, Budget, Evaluator, Metric, Sandbox, Search, Task, Workspace
+from outlay.task import Agent, Budget, Sandbox, Search, Task, Workspace
 from tests import driving
 from tests.model_server import ModelServer
 
@@ -23,15 +23,7 @@ LOCAL = "http://127.0.0.1:9"
 
 
 def task(**changes: Any) -> Task:
-    made = Task(
-        name="t",
-        question="?",
-        workspace=Workspace(path="/nowhere"),
-        evaluator=Evaluator(command=("true",)),
-        metric=Metric(name="score", direction="maximize"),
-        budget=Budget(attempts=1),
-    )
-    return replace(made, **changes)
+    return replace(driving.task(levers=0), **changes)
 
 
 @pytest.fixture
