@@ -26,7 +26,7 @@ from outlay.execution.folder import holder, read_claim
 from outlay.execution.recover import ensure_ended
 from outlay.execution.snapshot import dirty, load, remove_tree, take
 from outlay.jobs import Place, agent_work
-from outlay.sqlite_store import unwritable
+from outlay.locks import unwritable
 from outlay.state import State
 from outlay.task import task_hash, to_json
 

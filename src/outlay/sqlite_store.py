@@ -7,20 +7,17 @@ writer lock keeps that from happening, and readers open the file read-only.
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 import re
-import socket
 import sqlite3
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import MsgspecError
 
-from outlay.errors import FULL_DISK, MAKE_ROOM, OutlayError, StoreError
+from outlay.errors import MAKE_ROOM, OutlayError, StoreError
 from outlay.events import Entry, decode, encode
+from outlay.locks import take_lock, unwritable
 from outlay.store import RunSummary, Store, name_taken, no_such_run
 
 if TYPE_CHECKING:
@@ -302,43 +299,6 @@ def _file_system(folder: str, mounts: Sequence[str]) -> str:
         if inside and len(mount) >= best:
             best, kind = len(mount), right.split()[0]
     return kind
-
-
-def take_lock(path: Path, option: str = "--store") -> int:
-    """Return the descriptor that holds the writer lock; the process's end lets go of it.
-
-    Raises `StoreError` naming the process that has it; `option` names another file.
-    """
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise unwritable(path.parent, error, option) from None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        holder = os.pread(handle, 4096, 0).decode(errors="replace")
-        os.close(handle)
-        raise StoreError(f"{path.with_suffix('')}: in use by {_named(holder)}") from None
-    mine = {"pid": os.getpid(), "host": socket.gethostname(), "command": sys.argv[:3]}
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, json.dumps(mine).encode(), 0)
-    return handle
-
-
-def unwritable(folder: Path, error: OSError, option: str = "--store") -> OutlayError:
-    """Return the error for a folder in which nothing can be written; `option` names another."""
-    if error.errno in FULL_DISK:
-        return OutlayError(f"{folder}: {error.strerror}; {MAKE_ROOM}")
-    return StoreError(f"{folder}: cannot be written: {error.strerror}; name another with {option}")
-
-
-def _named(holder: str) -> str:
-    try:
-        fields = json.loads(holder)
-        command = " ".join(str(part) for part in fields["command"])
-        return f"process {fields['pid']} on {fields['host']} ({command}); wait for it or stop it"
-    except (ValueError, KeyError, TypeError):
-        return "another process; wait for it or stop it"
 
 
 def _translated(path: Path, error: sqlite3.Error) -> Exception:

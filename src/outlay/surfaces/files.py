@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from outlay.errors import InputError, bad_value
-from outlay.sqlite_store import take_lock, unwritable
+from outlay.locks import take_lock, unwritable
 from outlay.surfaces.factors import Inactive, read_factors
 from outlay.surfaces.measurements import Measurement, Noise, read_metrics
 
