@@ -23,7 +23,8 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
 
 
 def test_it_works_and_tells_what_the_server_counted(lab: Lab) -> None:
-    usage, told = works(lab, ["session", "tool", "message", "usage"], {"/v1/responses"})
+    usage, told, paths = works(lab, ["session", "tool", "message", "usage"])
+    assert paths == {"/v1/responses"}
     assert usage == told._replace(source="stream", requests=0)
     assert lab.client.recover(str(lab.home)) == told._replace(source="session", complete=False)
 

@@ -28,7 +28,8 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
 
 def test_it_works_and_tells_what_the_server_counted(lab: Lab) -> None:
     kinds = ["session", "tool", "usage", "message", "usage"]
-    usage, told = works(lab, kinds, {"/v1/chat/completions"})
+    usage, told, paths = works(lab, kinds)
+    assert paths == {"/v1/chat/completions"}
     assert usage == told._replace(source="stream")
 
 
